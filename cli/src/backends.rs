@@ -20,11 +20,11 @@ const REGIONS: usize = 12;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Backends")]
 pub(crate) struct BackendArguments {
-    /// A backend that takes the parts of the model that it can run, or a plugin for all of its backends;
-    /// can be repeated: the first one has the first choice
+    /// A backend to compile the parts of the model that it supports, or a plugin for all of its backends; can be
+    /// repeated, in order of preference
     #[arg(long = "backend", value_name = "ID")]
     backends: Vec<String>,
-    /// Where the blobs go that backends compile
+    /// Where to store the blobs that backends compile
     #[arg(long, value_enum, default_value_t = Place::Auto, value_name = "WHERE", requires = "backends")]
     blobs: Place,
 }
@@ -32,9 +32,9 @@ pub(crate) struct BackendArguments {
 /// Where blobs go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Place {
-    /// Into the model up to 1 MiB each, else beside it
+    /// In the model up to 1 MiB each, otherwise in files beside it
     Auto,
-    /// Into the model
+    /// In the model
     Embed,
     /// Into files beside it
     File,
@@ -57,7 +57,7 @@ impl BackendArguments {
     }
 }
 
-/// Shows what backends would take, and why not the rest.
+/// Shows which nodes backends would claim, and why they leave the others.
 pub(crate) fn explain(host: &Host, program: Program, options: &ConvertOptions) -> CommandResult {
     let converted = pipeline::convert(host, program, options)?;
     let partitioned = converted.partitioned.unwrap_or_default();
@@ -69,7 +69,7 @@ pub(crate) fn explain(host: &Host, program: Program, options: &ConvertOptions) -
     Ok(outcome)
 }
 
-/// What the summary of a conversion says.
+/// The summary of a conversion.
 pub(crate) fn summary(partitioned: &Partitioned) -> String {
     text(partitioned, REGIONS)
 }

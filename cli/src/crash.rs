@@ -30,8 +30,8 @@ mod unix {
 
     const SIGNALS: [(libc::c_int, &str); 5] = [
         (libc::SIGABRT, "aborted"),
-        (libc::SIGSEGV, "accessed memory that is not there"),
-        (libc::SIGBUS, "accessed memory that is not there"),
+        (libc::SIGSEGV, "accessed invalid memory"),
+        (libc::SIGBUS, "accessed invalid memory"),
         (libc::SIGILL, "executed an invalid instruction"),
         (libc::SIGFPE, "divided by zero"),
     ];
@@ -74,12 +74,12 @@ mod unix {
             return;
         }
         match crossing::current().or_else(crossing::anywhere) {
-            Some(site) => tell(site, "ended the process"),
+            Some(site) => tell(site, "called `exit`"),
             None => write(&[
                 "\nerror[",
                 Code::PLUGIN_CRASH.as_str(),
-                "]: the process was ended before the command was done\n  help: a plugin or a library called \
-                 `exit`; nothing of what was asked for is done\n",
+                "]: the process ended before the command finished\n  help: a plugin or a library called `exit`; the \
+                 command did not complete\n",
             ]),
         }
         // SAFETY: ends the process without running anything.
@@ -124,7 +124,7 @@ mod unix {
             open,
             site.subject,
             close,
-            "\n  help: convert without the plugin; the defect is its own\n",
+            "\n  help: run without the plugin, and report this to its author\n",
         ]);
     }
 

@@ -25,8 +25,8 @@ impl Deadline {
         let doing = Arc::new(Mutex::new(doing.to_owned()));
         let Some(limit) = limit else { return Ok(Self { doing, _over: None }) };
         if !ending::is_ours() {
-            let message =
-                "a runtime cannot be stopped, and its process is another program's: there is no time limit";
+            let message = "a time limit is not supported here: the runtime cannot be stopped without \
+                 ending the calling program";
             return Err(Diagnostic::error(Code::USAGE, message).help("leave out the time limit"));
         }
         let (over, wait) = mpsc::channel::<()>();
@@ -35,14 +35,14 @@ impl Deadline {
             if wait.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
                 let doing = at.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 let seconds = limit.as_secs_f64();
-                let message = format!("{executor} did not come back from {doing} within {seconds} s");
+                let message = format!("{executor} did not finish {doing} within {seconds} s");
                 let problem = Diagnostic::error(Code::VERIFY_TIMEOUT, message);
-                ending::end(&Outcome::from(problem.help("give it more time with --timeout")));
+                ending::end(&Outcome::from(problem.help("raise the limit with --timeout")));
             }
         };
         let started = thread::Builder::new().name("deadline".to_owned()).spawn(watch);
         started.map_err(|error| {
-            Diagnostic::error(Code::THREAD, format!("no thread watches the time: {error}"))
+            Diagnostic::error(Code::THREAD, format!("cannot start the thread for the time limit: {error}"))
         })?;
         Ok(Self { doing, _over: Some(over) })
     }

@@ -13,10 +13,10 @@ use crate::outcome::Outcome;
 /// Arguments about calls that are decomposed.
 #[derive(Debug, Args)]
 pub(crate) struct DecomposeArguments {
-    /// Which calls become the calls that they are made of
+    /// Which calls to decompose into simpler ones
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = Which::Core)]
     decompose: Which,
-    /// A file of decompositions, which go before those of plugins; can be repeated
+    /// A file of decompositions, which take precedence over those of plugins; can be repeated
     #[arg(long, value_name = "FILE")]
     decompositions: Vec<PathBuf>,
 }
@@ -26,9 +26,9 @@ pub(crate) struct DecomposeArguments {
 enum Which {
     /// None
     None,
-    /// Those that nobody lowers
+    /// Calls that no plugin lowers
     Core,
-    /// All for whose operators there is a decomposition
+    /// Every call that has a decomposition
     All,
 }
 

@@ -14,7 +14,7 @@ use crate::outcome::Outcome;
 /// `OP001` when there is none.
 pub(crate) fn find<'c>(cli: &'c mut Command, name: &str) -> Result<&'c mut Command, Diagnostic> {
     let unknown = || {
-        Diagnostic::error(Code::USAGE, format!("there is no command `{name}`"))
+        Diagnostic::error(Code::USAGE, format!("unknown command `{name}`"))
             .help("`onnxport --help` lists the commands")
     };
     name.split(' ').try_fold(cli, |command, word| command.find_subcommand_mut(word).ok_or_else(unknown))

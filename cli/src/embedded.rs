@@ -151,7 +151,7 @@ impl Export {
                 Ok(Self { arguments, options, joined })
             }
             Object::Show(_) => {
-                let message = "`print_config` is an option of commands, not of exports";
+                let message = "exports do not support `print_config`";
                 Err(Diagnostic::error(Code::USAGE, message).help("leave it out").into())
             }
         }

@@ -33,12 +33,12 @@ pub(crate) const HELP: &str = "\
 Exit codes:
    0  done
    2  the command line is wrong
-   3  the program holds something that cannot be converted
-   4  the model does not compute what it must
+   3  the program contains something that onnxport cannot convert
+   4  the model's results are wrong
    5  a file cannot be read or written, or is damaged
-   6  nothing to verify with: no ONNX Runtime, no PyTorch that was asked for, or no recorded values
-  70  a defect in onnxport or in a plugin
- 130  interrupted (129, 143: ended by SIGHUP, SIGTERM); nothing half-written remains";
+   6  cannot verify: ONNX Runtime, a requested PyTorch or recorded values are missing
+  70  a bug in onnxport or in a plugin
+ 130  interrupted (129, 143: ended by SIGHUP, SIGTERM); no partial files remain";
 
 impl Exit {
     /// The code for what a report says: its gravest error.

@@ -12,16 +12,16 @@ pub(crate) struct Global {
     /// Print one JSON object instead of text
     #[arg(long, global = true)]
     pub json: bool,
-    /// Print nothing but results and problems
+    /// Print only results and problems
     #[arg(short, long, global = true)]
     pub quiet: bool,
-    /// Show what plugins say besides warnings; twice for what their authors want to know
+    /// Show notes from plugins as well as warnings; repeat it for debug messages
     #[arg(short, long, global = true, action = ArgAction::Count, conflicts_with = "quiet")]
     pub verbose: u8,
     /// When to use colours
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
     pub color: Color,
-    /// The longest that one call of a plugin may take, in seconds; running a model does not count
+    /// Time limit for one plugin call, in seconds; does not apply to running a model
     #[arg(long, global = true, value_name = "SECONDS", help_heading = "Plugins")]
     pub plugin_timeout: Option<Seconds>,
 }
@@ -41,20 +41,20 @@ pub(crate) enum Color {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options in a file")]
 pub(crate) struct ConfigArguments {
-    /// Read options from this file, instead of an onnxport.toml in the working directory or in a folder around it, up to
-    /// the root of the repository. Also `ONNXPORT_CONFIG`
+    /// Read options from this file instead of the nearest onnxport.toml in the working directory or its parents, up to
+    /// the root of the repository. Also read from `ONNXPORT_CONFIG`
     #[arg(long, global = true, value_name = "FILE", conflicts_with = "no_config")]
     config: Option<PathBuf>,
-    /// Read no options from a file
+    /// Do not read options from a file
     #[arg(long, global = true)]
     no_config: bool,
-    /// Use the options below [preset.NAME] of the file as well, which go before the others. Also `ONNXPORT_PRESET`
+    /// Also apply the file's [preset.NAME] tables, which override the others. Also read from `ONNXPORT_PRESET`
     #[arg(long, global = true, value_name = "NAME")]
     preset: Option<String>,
-    /// Leave an option as it is by default, whatever the file says; can be repeated
+    /// Reset an option to its default, ignoring the file; can be repeated
     #[arg(long, global = true, value_name = "OPTION")]
     unset: Vec<String>,
-    /// Print the options that count, and where each comes from, instead of running the command
+    /// Print the effective options and their origins instead of running the command
     #[arg(long, global = true)]
     print_config: bool,
 }

@@ -11,16 +11,16 @@ use crate::outcome::Outcome;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Diagnostics")]
 pub(crate) struct LevelArguments {
-    /// Do not show warnings and notes with this code; can be repeated
+    /// Hide warnings and notes with this code; can be repeated
     #[arg(short = 'A', long, value_name = "CODE", value_parser = code)]
     allow: Vec<String>,
-    /// Show notes with this code as warnings, and its warnings never as errors; can be repeated
+    /// Show notes with this code as warnings, and never treat its warnings as errors; can be repeated
     #[arg(short = 'W', long, value_name = "CODE", value_parser = code)]
     warn: Vec<String>,
-    /// Fail at warnings and notes with this code, before a model appears; can be repeated
+    /// Treat warnings and notes with this code as errors, before the model is written; can be repeated
     #[arg(short = 'D', long, value_name = "CODE", value_parser = code)]
     deny: Vec<String>,
-    /// Fail at every warning that no other option is about
+    /// Treat all warnings as errors, unless --allow or --warn names them
     #[arg(long)]
     warnings_as_errors: bool,
 }
@@ -34,7 +34,7 @@ fn code(text: &str) -> Result<String, String> {
     if Code::ALL.iter().any(|(code, _)| code.as_str() == wanted) {
         return Ok(wanted);
     }
-    Err("there is no such code; `onnxport explain` lists all".to_owned())
+    Err("unknown code; `onnxport explain` lists all codes".to_owned())
 }
 
 impl LevelArguments {
@@ -49,7 +49,7 @@ impl LevelArguments {
             Some(pair) => {
                 let code = pair.first().map_or("", |code| code.as_str());
                 Err(Diagnostic::error(Code::USAGE, format!("{code} is given more than once"))
-                    .help("name it once, in `--allow`, `--warn` or `--deny`"))
+                    .help("use only one of `--allow`, `--warn` and `--deny`"))
             }
             None => Ok(()),
         }

@@ -7,10 +7,10 @@ use onnxport_core::{Metadata, WriteOptions};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Writing")]
 pub(crate) struct MetadataArguments {
-    /// What the model says of the program that it comes from
+    /// How much the model records about the program that it comes from
     #[arg(long, value_enum, default_value_t = Amount::Names, value_name = "AMOUNT")]
     metadata: Amount,
-    /// The folder that files in Python's stacks are named relative to, with `--metadata full`
+    /// The folder to which file names in Python stack traces are relative, with `--metadata full`
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     source_root: Option<String>,
 }
@@ -18,7 +18,8 @@ pub(crate) struct MetadataArguments {
 /// How much a model says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Amount {
-    /// All that PyTorch's exporter says, under its keys: modules and classes, calls, Python's stacks, the signature
+    /// Everything that PyTorch's exporter writes, under its keys: modules and classes, calls, Python stack traces, the
+    /// signature
     Full,
     /// The module and the exported node of every node
     Names,

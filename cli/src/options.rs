@@ -83,8 +83,7 @@ fn wrong(message: String) -> Diagnostic {
 /// # Errors
 /// `OP001` when it is none.
 pub(crate) fn parse(json: &str) -> Result<Map<String, Value>, Diagnostic> {
-    serde_json::from_str(json)
-        .map_err(|error| wrong(format!("the options are not an object in JSON: {error}")))
+    serde_json::from_str(json).map_err(|error| wrong(format!("the options are not a JSON object: {error}")))
 }
 
 fn words(command: &Command, object: &Map<String, Value>) -> Result<Vec<String>, Diagnostic> {
@@ -197,7 +196,7 @@ fn text(key: &str, value: &Value) -> Result<String, Diagnostic> {
 }
 
 fn unknown(command: &Command, key: &str) -> Diagnostic {
-    let problem = wrong(format!("`{key}` is no option of {}", command.get_name()));
+    let problem = wrong(format!("unknown option `{key}` for {}", command.get_name()));
     match known::nearest(&key.replace('_', "-"), known::names(command)) {
         Some(near) => problem.help(format!("did you mean `{}`?", key_of(near))),
         None => problem.help("docs/options.md lists the options of each command"),
@@ -233,7 +232,7 @@ mod tests {
 
     #[test]
     fn what_is_no_option_is_refused() {
-        assert_eq!(line(r#"{"opse": 21}"#), Err("`opse` is no option of export".to_owned()));
+        assert_eq!(line(r#"{"opse": 21}"#), Err("unknown option `opse` for export".to_owned()));
         assert_eq!(line(r#"{"validate": 1}"#), Err("`validate` is true or false".to_owned()));
         assert_eq!(line(r#"{"opset": true}"#), Err("`opset` takes a value, not true".to_owned()));
         assert!(line("[]").is_err() && line("{").is_err());

@@ -43,7 +43,7 @@ impl Outcome {
 
     /// A panic of onnxport's own, which said this; `what` is to be reported: the command, or the call.
     pub(crate) fn defect(said: &str, what: &str) -> Self {
-        let defect = Diagnostic::error(Code::INTERNAL, "onnxport stopped at a defect of its own");
+        let defect = Diagnostic::error(Code::INTERNAL, "internal error");
         let defect = said.lines().fold(defect, |defect, line| defect.note(line.to_owned()));
         defect.help(format!("please report this with the {what} and, if you can share it, the input")).into()
     }

@@ -15,36 +15,35 @@ use crate::outcome::Outcome;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Precision of weights")]
 pub(crate) struct PrecisionArguments {
-    /// Store parameters and buffers of wider floating-point types in this one, with a cast to the type
-    /// in which the model computes. Those with fewer than two axes stay: scales of norms, biases
+    /// Store floating-point parameters and buffers in this narrower type, with a cast to the type that the model
+    /// computes in. Tensors with fewer than two axes, such as biases and scales of norms, keep their type
     #[arg(long, value_enum, value_name = "DTYPE")]
     dtype: Option<Stored>,
-    /// Weights whose type stays, such as head.*; can be repeated
+    /// Weights that keep their type, such as head.*; can be repeated
     #[arg(long = "keep-dtype", value_name = "PATTERN", requires = "dtype")]
     keep: Vec<String>,
-    /// What happens to a weight with values beyond the range of that type
+    /// How to handle a weight with values out of range for that type
     #[arg(long, value_enum, default_value_t = Beyond::Refuse, value_name = "WHAT", requires = "dtype")]
     dtype_overflow: Beyond,
-    /// Quantise the weights of matrix products: int4 or int8, and behind a colon block=N or
-    /// block=channel, symmetric or asymmetric, and by=PLUGIN/NAME where a plugin chooses scales and
-    /// codes, such as int4:block=32,symmetric
+    /// Quantize the weights of matrix products: int4 or int8, optionally followed by a colon and block=N or
+    /// block=channel, symmetric or asymmetric, and by=PLUGIN/NAME for a plugin that chooses scales and codes, such as
+    /// int4:block=32,symmetric
     #[arg(long, value_name = "SCHEME")]
     quantize: Option<Scheme>,
-    /// How a quantised weight appears in the graph
+    /// How the graph represents a quantized weight
     #[arg(long, value_enum, default_value_t = QuantizeForm::Dequantize, value_name = "FORM", requires = "quantize")]
     quantize_form: QuantizeForm,
-    /// In which type `MatMulNBits` takes its other operand: 1 f32, 2 f16, 3 bf16, 4 8-bit integers, each
-    /// off by up to 1/254 of the largest number of its block; 0 leaves it to the runtime. 4 unless it is given
+    /// The type in which `MatMulNBits` computes with its other operand: 1 f32, 2 f16, 3 bf16, 4 8-bit integers, which
+    /// round by up to 1/254 of a block's largest magnitude; 0 lets the runtime choose [default: 4]
     #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=4), requires = "quantize")]
     accuracy_level: Option<u8>,
-    /// Quantise these matrices instead, whatever reads them; can be repeated
+    /// Quantize only these matrices, whichever operator reads them; can be repeated
     #[arg(long, value_name = "PATTERN", requires = "quantize")]
     quantize_only: Vec<String>,
-    /// Weights that are not quantised; can be repeated
+    /// Weights to leave unquantized; can be repeated
     #[arg(long, value_name = "PATTERN", requires = "quantize")]
     quantize_skip: Vec<String>,
-    /// Change weights by the transform of a plugin, before anything else, such as mylib/prune:conv*; can
-    /// be repeated
+    /// Apply a plugin's transform to weights before anything else, such as mylib/prune:conv*; can be repeated
     #[arg(long = "transform", value_name = "PLUGIN/NAME[:PATTERN]", value_parser = parse_transform)]
     transforms: Vec<PluginTransform>,
 }
@@ -76,20 +75,20 @@ enum Stored {
 /// What happens to values that do not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Beyond {
-    /// The conversion fails
+    /// Fail the conversion
     Refuse,
-    /// The weight keeps its type
+    /// Keep the weight in its own type
     Keep,
-    /// The values become infinite, or the largest of an 8-bit type
+    /// Convert the values to infinity, or to the largest value of an 8-bit type
     Allow,
 }
 
-/// How a quantised weight appears in the graph.
+/// How the graph represents a quantized weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum QuantizeForm {
-    #[value(help = "DequantizeLinear in front of what reads it; blocks and 4 bits need opset 21")]
+    #[value(help = "DequantizeLinear before each reader; blocks and 4 bits need opset 21")]
     Dequantize,
-    #[value(help = "com.microsoft::MatMulNBits in place of the product")]
+    #[value(help = "com.microsoft::MatMulNBits instead of the matrix product")]
     Matmulnbits,
 }
 

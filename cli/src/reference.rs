@@ -14,8 +14,8 @@ const VARIABLE: &str = "ONNXPORT_REFERENCE";
 /// Arguments about what a model is compared with.
 #[derive(Debug, Args)]
 pub(crate) struct ReferenceArguments {
-    /// Where expected values come from; by default those that were recorded, and PyTorch where an active
-    /// Python has it and none were. `ONNXPORT_REFERENCE` says the same
+    /// Where expected values come from; by default, the recorded values, or else PyTorch if the active Python has it.
+    /// Also read from `ONNXPORT_REFERENCE`
     #[arg(long, value_enum, value_name = "FROM")]
     reference: Option<From>,
     /// Whether the environment says nothing about it.
@@ -26,14 +26,14 @@ pub(crate) struct ReferenceArguments {
 /// Where expected values come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum From {
-    /// The program itself, run by the PyTorch of the active Python, at recorded and at drawn sizes and
-    /// values. PyTorch may run code of the file: ask for it where you would load the file yourself
+    /// The program itself, run by PyTorch in the active Python on recorded and generated inputs. PyTorch may execute
+    /// code from the file: use it only for files that you would load yourself
     Torch,
-    /// What `onnxport.save` recorded beside the program
+    /// The values that `onnxport.save` recorded beside the program
     Recorded,
-    /// onnxport's own evaluator, which runs the model itself: what is checked is the executor, not the conversion
+    /// onnxport's own evaluator, which runs the same model: this checks the executor, not the conversion
     Evaluator,
-    /// Nowhere: element types and shapes are checked
+    /// Nothing: check only element types and shapes
     None,
 }
 
@@ -58,7 +58,7 @@ impl ReferenceArguments {
     fn chosen(&self) -> Result<Option<From>, Diagnostic> {
         match (self.reference, std::env::var(VARIABLE)) {
             (None, Ok(name)) if !self.is_alone => From::from_str(&name, false).map(Some).map_err(|_| {
-                let known = "it can be torch, recorded, evaluator or none";
+                let known = "use torch, recorded, evaluator or none";
                 Diagnostic::error(Code::USAGE, format!("{VARIABLE} is `{name}`")).help(known)
             }),
             (given, _) => Ok(given),

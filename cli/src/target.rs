@@ -19,7 +19,7 @@ pub(crate) fn describe(done: &Legalised, outcome: &mut Outcome) {
     // Writing to a String cannot fail.
     let _ = writeln!(
         outcome.summary,
-        "{}  {} computed in another type for {}: {}",
+        "{}  {} cast to another type for {}: {}",
         bold("target"),
         count(nodes, "node"),
         done.target,

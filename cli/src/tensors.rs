@@ -16,15 +16,11 @@ pub(crate) fn text(table: &WeightTable, shown: usize) -> String {
     let unbound = |tensor: &&TensorSummary| matches!(tensor.source, SourceSummary::Unbound { .. });
     let waiting = match table.tensors.iter().filter(unbound).count() {
         0 => String::new(),
-        n => format!(", {n} of them still to be given"),
+        n => format!(", {n} of them unbound"),
     };
     let saved = match table.saved_bytes {
         0 => String::new(),
-        saved => format!(
-            ", {} without what several show; sharing saves {}",
-            bytes(table.distinct_bytes),
-            bytes(saved)
-        ),
+        saved => format!(", {} distinct; sharing saves {}", bytes(table.distinct_bytes), bytes(saved)),
     };
     let mut out = format!(
         "{}  {}{waiting}, {}{saved}\n",
@@ -106,7 +102,7 @@ impl<'a> Context<'a> {
                 format!("{} ({})", plain(by), inputs.join(", "))
             }
             SourceSummary::Unbound { tensor } if tensor == name => "to be given".to_owned(),
-            SourceSummary::Unbound { tensor } => format!("to be given as {}", plain(tensor)),
+            SourceSummary::Unbound { tensor } => format!("unbound, named {}", plain(tensor)),
             SourceSummary::Nowhere => bad("nowhere"),
         }
     }
@@ -176,7 +172,7 @@ fn place(place: &PlaceSummary) -> String {
             write!(out, "{} at {offset}", file_name(file))
         }
         PlaceSummary::Data { tied: Some(first), .. } => write!(out, "tied to {}", plain(first)),
-        PlaceSummary::Pointed { .. } => write!(out, "stays there"),
+        PlaceSummary::Pointed { .. } => write!(out, "read in place"),
         PlaceSummary::Model => write!(out, "the model"),
         PlaceSummary::Unbound => write!(out, "to be given"),
         PlaceSummary::LeftOut => write!(out, "left out"),

@@ -11,8 +11,7 @@ use onnxport_core::{BindOptions, Conversion, Host, NameMap, Report, WeightSet};
 pub(crate) struct WeightArguments {
     #[command(flatten)]
     shared: SharedWeights,
-    /// Write a model that waits for its weights, those that the program holds included;
-    /// `onnxport weights bind` gives them
+    /// Write a model without its weights; `onnxport weights bind` adds them later
     #[arg(long)]
     pub weightless: bool,
 }
@@ -21,11 +20,11 @@ pub(crate) struct WeightArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Weights")]
 pub(crate) struct SharedWeights {
-    /// A file of weights, or a folder of shards: .safetensors, an index of shards, a checkpoint of
-    /// torch.save, another .pt2; can be repeated
+    /// A weight file or a folder of shards: .safetensors, an index of shards, a torch.save checkpoint, another .pt2;
+    /// can be repeated
     #[arg(long = "weights", value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// A plugin that makes weights, by its id; can be repeated
+    /// The id of a plugin that provides weights; can be repeated
     #[arg(long = "weights-plugin", value_name = "ID")]
     makers: Vec<String>,
     #[command(flatten)]
@@ -36,16 +35,16 @@ pub(crate) struct SharedWeights {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Weights")]
 pub(crate) struct NameArguments {
-    /// Rules for names: a TOML or JSON file with the tables `rename` and `prefix`
+    /// A TOML or JSON file that maps names, with the tables `rename` and `prefix`
     #[arg(long = "weights-map", value_name = "FILE")]
     map: Option<PathBuf>,
-    /// What names in the files start with and the program's do not, such as model.
+    /// A prefix of names in the files that the program's names lack, such as model.
     #[arg(long = "weights-prefix", value_name = "PREFIX")]
     prefix: Option<String>,
-    /// The entry of a checkpoint that holds the weights, with dots between levels
+    /// The checkpoint entry that holds the weights, with dots between levels
     #[arg(long = "weights-key", value_name = "KEY")]
     key: Option<String>,
-    /// Round floats of another type to the program's
+    /// Round floating-point values of other types to the program's type
     #[arg(long = "weights-cast")]
     pub cast: bool,
 }

@@ -187,7 +187,7 @@ impl Conversion {
             let note =
                 Diagnostic { severity: Severity::Note, ..Diagnostic::error(Code::WEIGHTS_MISSING, message) };
             self.diagnostics.push(note.help(
-                "give them with `onnxport weights bind`; buffers that no checkpoint holds stay in the model",
+                "bind them with `onnxport weights bind`; buffers that are in no checkpoint stay in the model",
             ));
         }
     }

@@ -322,12 +322,11 @@ fn check_opset(opset: i64) -> Result<(), Report> {
     let nearest = opset.clamp(MIN_OPSET, MAX_OPSET);
     let help = if opset < nearest {
         format!(
-            "convert with opset {nearest}, or leave it out: {DEFAULT_OPSET} is what released runtimes take; for a \
-             runtime that is older than that, bring the model down with `onnx.version_converter`"
+            "convert with opset {nearest}, or use the default, {DEFAULT_OPSET}, which released runtimes support; for an older runtime, downgrade the model with `onnx.version_converter`"
         )
     } else {
         format!(
-            "convert with opset {nearest}, or leave it out: {DEFAULT_OPSET} is what released runtimes take"
+            "convert with opset {nearest}, or use the default, {DEFAULT_OPSET}, which released runtimes support"
         )
     };
     Err(Diagnostic::error(Code::LOWER_OPSET, message).help(help).into())

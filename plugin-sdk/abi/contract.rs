@@ -112,7 +112,7 @@ pub mod about {
         pub required: u32,
         /// The default as text; empty when there is none.
         pub default: RStr<'a>,
-        /// What it does, one line.
+        /// A description of one line.
         pub doc: RStr<'a>,
         /// The values that it may have; empty when every value of the kind is right.
         pub allowed: RSlice<'a, RStr<'a>>,
@@ -396,7 +396,7 @@ pub mod lowering {
         /// The call; the view is valid until `lower` returns.
         #[slot(gives = outer_call)]
         pub call: for<'a> extern "C" fn(cx: Context, out: &mut CallView<'a>) -> u32,
-        /// What is known about a value.
+        /// Facts about a value.
         #[slot(gives = next_call)]
         pub value_type: for<'a> extern "C" fn(cx: Context, value: u32, out: &mut TypeRecord<'a>) -> u32,
         /// The contents of a small constant (at most 64 KiB); `dtype` is 0 when it is none. Parameters and
@@ -790,7 +790,7 @@ pub mod graph {
         pub returned: u32,
     }
 
-    /// What an initializer is, without its bytes.
+    /// The description of an initializer, without its bytes.
     pub struct InitializerView<'a> {
         /// The element type, a number of `TensorProto.DataType`.
         pub dtype: i32,
@@ -1662,7 +1662,7 @@ pub mod weights {
         pub granule: u32,
     }
 
-    /// What a quantiser must see together. A call is given whole ones.
+    /// The values that a quantizer needs at once. A call is given whole ones.
     pub mod quantiser_granule {
         /// The weights of a block, which share a scale.
         pub const BLOCK: u32 = 1;

@@ -169,7 +169,7 @@ pub struct Str<'h>(pub &'h str);
 pub struct GraphArg(u32);
 
 impl<'h> Lower<'h> {
-    /// What a nested graph takes and gives; a symbolic number is a tensor of shape `[1]`.
+    /// The input and output types of a nested graph; a symbolic number is a tensor of shape `[1]`.
     ///
     /// # Errors
     /// When the host does not know the graph, or an input or output is neither tensor nor number.
@@ -180,7 +180,8 @@ impl<'h> Lower<'h> {
         }
         let read = |types: RSlice<'_, TypeRecord<'_>>| {
             let facts: Option<Vec<ResultFact>> = types.lent().iter().map(ResultFact::read).collect();
-            facts.ok_or_else(|| Refusal::new("a nested graph takes or gives something that is not a tensor"))
+            facts
+                .ok_or_else(|| Refusal::new("a nested graph takes or returns something that is not a tensor"))
         };
         Ok((read(view.inputs)?, read(view.outputs)?))
     }

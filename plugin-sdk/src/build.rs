@@ -14,7 +14,7 @@ use crate::{DType, Dim, Emit, Literal, Lower, Res, Value};
 #[derive(Clone, Copy, Debug)]
 pub struct Block(u32);
 
-/// What an attribute is set to.
+/// The value of an attribute.
 pub(crate) enum Attr<'a, V> {
     Int(i64),
     Float(f32),
@@ -26,7 +26,7 @@ pub(crate) enum Attr<'a, V> {
     Literal(Literal),
     Block(Block),
     Ref(&'a str),
-    /// What no node can be given: a block or weights of another graph.
+    /// A value that no node can have: a block or weights of another graph.
     Foreign,
 }
 
@@ -211,21 +211,21 @@ impl<'c, 'a, E: Emit> NodeBuilder<'c, 'a, E> {
     }
 }
 
-/// What only nodes of lowerings have.
+/// Methods for nodes of lowerings only.
 impl<'a> NodeBuilder<'_, 'a, Lower<'_>> {
     /// Sets a graph attribute.
     pub fn block(self, name: &'a str, block: Block) -> Self {
         self.attribute(name, Attr::Block(block))
     }
 
-    /// Sets an attribute to what the call of the function around gives for its attribute `outer`.
+    /// Sets an attribute to the attribute `outer` of the enclosing function.
     pub fn refer(self, name: &'a str, outer: &'a str) -> Self {
         self.attribute(name, Attr::Ref(outer))
     }
 }
 
 impl<V> Attr<'_, V> {
-    /// What an attribute of a graph is set to; [`Attribute::None`] to nothing.
+    /// The value of an attribute of a graph; none for [`Attribute::None`].
     pub(crate) fn of(value: Attribute) -> Option<Self> {
         Some(match value {
             Attribute::None => return None,

@@ -60,7 +60,7 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// What a comparison found; see [`MetricsRecord`] for the definitions.
+/// The result of a comparison; see [`MetricsRecord`] for the definitions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Metrics {
     /// The number of elements.
@@ -147,7 +147,7 @@ pub trait Comparison: 'static {
     /// # Errors
     /// Whatever goes wrong.
     fn chunk(&mut self, got: &[u8], expected: &[u8]) -> Result<(), Failure>;
-    /// What was found.
+    /// The result.
     ///
     /// # Errors
     /// Whatever goes wrong.
@@ -190,7 +190,7 @@ extern "C" fn begin<C: Comparer>(
     sink: &Sink,
 ) -> u32 {
     guard(sink, || {
-        // SAFETY: the host passes back what `open::<C>` stored, and has not closed it.
+        // SAFETY: the host passes back the handle from `open::<C>`, and has not closed it.
         let comparer = unsafe { borrow::<C>(comparer) }?;
         *out = into_handle(exclusive(comparer)?.begin(Pair { record: pair })?);
         Ok(())
@@ -199,7 +199,7 @@ extern "C" fn begin<C: Comparer>(
 
 extern "C" fn scan<C: Comparer>(comparison: Handle, expected: RSlice<'_, u8>, sink: &Sink) -> u32 {
     guard(sink, || {
-        // SAFETY: the host passes back what `begin::<C>` stored, and has not ended it.
+        // SAFETY: the host passes back the handle from `begin::<C>`, and has not ended it.
         let comparison = unsafe { borrow::<C::Comparison>(comparison) }?;
         exclusive(comparison)?.scan(expected.lent())
     })
@@ -212,7 +212,7 @@ extern "C" fn chunk<C: Comparer>(
     sink: &Sink,
 ) -> u32 {
     guard(sink, || {
-        // SAFETY: the host passes back what `begin::<C>` stored, and has not ended it.
+        // SAFETY: the host passes back the handle from `begin::<C>`, and has not ended it.
         let comparison = unsafe { borrow::<C::Comparison>(comparison) }?;
         exclusive(comparison)?.chunk(got.lent(), expected.lent())
     })
@@ -220,7 +220,7 @@ extern "C" fn chunk<C: Comparer>(
 
 extern "C" fn finish<C: Comparer>(comparison: Handle, out: &mut MetricsRecord, sink: &Sink) -> u32 {
     guard(sink, || {
-        // SAFETY: the host passes back what `begin::<C>` stored, and has not ended it.
+        // SAFETY: the host passes back the handle from `begin::<C>`, and has not ended it.
         let comparison = unsafe { borrow::<C::Comparison>(comparison) }?;
         *out = exclusive(comparison)?.finish()?.record();
         Ok(())
@@ -235,7 +235,7 @@ extern "C" fn spread<C: Comparer>(
     sink: &Sink,
 ) -> u32 {
     guard(sink, || {
-        // SAFETY: the host passes back what `begin::<C>` stored, and has not ended it.
+        // SAFETY: the host passes back the handle from `begin::<C>`, and has not ended it.
         let comparison = unsafe { borrow::<C::Comparison>(comparison) }?;
         let Some(found) = exclusive(comparison)?.spread()? else {
             return Err(Failure::new("how differences are spread is not counted").unsupported());
@@ -252,11 +252,11 @@ extern "C" fn spread<C: Comparer>(
 }
 
 extern "C" fn end<C: Comparer>(comparison: Handle) {
-    // SAFETY: the host passes back what `begin::<C>` stored, once.
+    // SAFETY: the host passes back the handle from `begin::<C>`, once.
     unsafe { release::<C::Comparison>(comparison) };
 }
 
 extern "C" fn close<C: Comparer>(comparer: Handle) {
-    // SAFETY: the host passes back what `open::<C>` stored, once.
+    // SAFETY: the host passes back the handle from `open::<C>`, once.
     unsafe { release::<C>(comparer) };
 }

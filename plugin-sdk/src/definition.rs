@@ -1,4 +1,4 @@
-//! What a lowering can learn of a value beyond its type: its contents, and the node that computes it.
+//! Information about a value beyond its type: its contents, and the node that computes it.
 
 use onnxport_abi::lowering::{ABSENT, DataView, DefinitionView};
 use onnxport_abi::{RSlice, RStr, status};
@@ -31,8 +31,8 @@ impl Definition {
 }
 
 impl Lower<'_> {
-    /// The contents of `value`, when it is a constant of at most 64 KiB, or a parameter or buffer of at most
-    /// 1 MiB that is there. What was read does not change when the model is given other weights.
+    /// The contents of `value`, when it is a constant of at most 64 KiB, or a parameter or buffer of at most 1 MiB that
+    /// is there. Contents that were read do not change when the model gets other weights.
     pub fn contents_of(&self, value: Value) -> Option<Literal> {
         self.literal(value).or_else(|| {
             let mut view = DataView { dtype: 0, dims: RSlice::EMPTY, bytes: RSlice::EMPTY };

@@ -1,4 +1,4 @@
-//! Adding to a graph: what rules and passes have in common.
+//! Adding to a graph, shared by rules and passes.
 
 use onnxport_abi::{RSlice, RSliceMut, RStr};
 
@@ -34,12 +34,12 @@ impl<'h> Editor<'h> {
         Self { graph }
     }
 
-    /// What adds to the graph of `value`: what operators on values emit with.
+    /// The editor of the graph of `value`, used by operators on values.
     pub(crate) fn of(value: ValueRef<'h>) -> Self {
         Self { graph: value.graph() }
     }
 
-    /// What adds to `graph`, if anything may.
+    /// The editor of `graph`, if it may be edited.
     #[doc(hidden)]
     pub fn over(graph: GraphView<'h>) -> Self {
         Self { graph }
@@ -143,7 +143,7 @@ impl<'h> Emit for Editor<'h> {
     }
 }
 
-/// Lets what holds an editor emit as it does.
+/// Emits through the editor of a wrapper.
 macro_rules! delegate_emit {
     ($name:ident) => {
         impl<'h> crate::Emit for $name<'h> {
@@ -187,7 +187,7 @@ fn elements(attr: &Attr<'_, ValueRef<'_>>) -> Option<Literal> {
 }
 
 impl<V> Attr<'_, V> {
-    /// The attribute as it crosses; what cannot be made is of kind `BLOCK`, which the host refuses.
+    /// The attribute in its form for the host; an invalid one has the kind `BLOCK`, which the host refuses.
     fn view<'a>(
         &'a self,
         name: &'a str,
@@ -259,7 +259,7 @@ pub(crate) fn lend_attribute<R>(
     take(&view)
 }
 
-/// What an attribute of a replacement can be set to.
+/// A value for an attribute of a replacement.
 pub trait AttributeValue {
     /// The attribute.
     ///

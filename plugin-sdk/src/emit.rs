@@ -1,8 +1,8 @@
-//! One way to emit: what lowerings, the builders of rules and passes have in common.
+//! Emitting nodes, shared by lowerings, builders of rules, and passes.
 //!
-//! The verbs follow the operators' pages of the ONNX documentation; where an input became an attribute
-//! or the other way round between opsets 18 and 23, the verb emits the right form. What stands further
-//! to the left of an expression is emitted first.
+//! The verbs follow the operators' pages of the ONNX documentation; where an input became an attribute or the other way
+//! round between opsets 18 and 23, the verb emits the right form. An operand further to the left of an expression is
+//! emitted first.
 
 use crate::build::Node;
 use crate::literal::{element, holds};
@@ -36,16 +36,14 @@ macro_rules! binary {
 /// Adds nodes and constants to a graph: [`Lower`](crate::Lower), [`Rewrite`](crate::Rewrite) and
 /// [`Edit`](crate::Edit).
 ///
-/// Values take part in formulas: `(x - mean) * cx.reciprocal(deviation)`. A number takes the element
-/// type of the value beside it.
-///
-/// Emitting never fails in the author's hands: what is not valid is remembered, and what the lowering,
-/// the rule or the pass returns is refused with the reason.
+/// Values take part in formulas: `(x - mean) * cx.reciprocal(deviation)`. A number takes the element type of the value
+/// beside it. Emitting never fails in the author's code: an error is recorded, and whatever the lowering, the rule or
+/// the pass returns is refused with the reason.
 pub trait Emit: Sized {
     /// A value of the graph.
     type Value: Copy + Into<Term<Self::Value>>;
 
-    /// What is known about `value`.
+    /// The facts about `value`.
     fn fact(&self, value: Self::Value) -> Fact;
 
     /// The contents of `value`, when it is a small constant.
@@ -60,11 +58,11 @@ pub trait Emit: Sized {
         self.filled(number, dtype, &[])
     }
 
-    /// Adds a node; what the host refuses is remembered, and leaves `outputs` alone.
+    /// Adds a node; if the host refuses it, records the error and leaves `outputs` unchanged.
     #[doc(hidden)]
     fn add_node(&self, node: &Node<'_, Self::Value>, outputs: &mut [Self::Value]);
 
-    /// What stands for a value that could not be made.
+    /// A placeholder for a value that could not be created.
     #[doc(hidden)]
     fn nothing(&self) -> Self::Value;
 
@@ -140,11 +138,11 @@ pub trait Emit: Sized {
             (Term::Value(value), _) => value,
             (Term::Exact(number), Some(dtype)) if !holds(dtype, &number) => {
                 let number = number.as_f64().unwrap_or_default();
-                self.fail(format!("{number} stands beside a value of type {dtype}"))
+                self.fail(format!("{number} is combined with a value of type {dtype}"))
             }
             (Term::Exact(number) | Term::Number(number), Some(dtype)) => self.number(&number, dtype),
             (Term::Number(_) | Term::Exact(_), None) => {
-                self.fail("a number stands beside no value whose element type is known".to_owned())
+                self.fail("a number is combined with no value of known element type".to_owned())
             }
         })
     }
@@ -311,7 +309,7 @@ pub trait Emit: Sized {
         self.op("Transpose").input(x).ints("perm", &perm).one()
     }
 
-    /// `Reshape` to constant extents: -1 is what remains, 0 keeps the extent.
+    /// `Reshape` to constant dimensions: -1 is inferred, 0 keeps the dimension.
     fn reshape(&self, x: Self::Value, shape: &[i64]) -> Self::Value {
         self.reshape_dynamic(x, self.ints(shape))
     }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 /// The result of a lowering.
 pub type Res<T> = Result<T, Refusal>;
 
-/// Why a call cannot be lowered, and what the user can do.
+/// Why a call cannot be lowered, and a next step for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// A code of the plugin's own; empty for the host's general one.

@@ -15,10 +15,10 @@ use onnxport_abi::{RSlice, RStr};
 use crate::comparer::{Metrics, Spread};
 use crate::handle::{borrow, exclusive, guard, into_handle, release};
 
-/// Why a runtime could not do what was asked, and the next step.
+/// Why a runtime failed, and the next step.
 #[derive(Clone, Debug, Default)]
 pub struct Failure {
-    /// What went wrong, without a final stop.
+    /// The error, without a period.
     pub message: String,
     /// The next step; empty when there is none to offer.
     pub help: String,
@@ -100,13 +100,13 @@ impl Outputs<'_> {
     }
 }
 
-/// Takes how far results are from what was expected.
+/// Receives the differences between results and expected values.
 pub struct Measured<'a> {
     meter: &'a Meter,
 }
 
 impl Measured<'_> {
-    /// States what was found of the result called `name`; `first` are the bytes of its first element that is not the
+    /// States the comparison of the result called `name`; `first` are the bytes of its first element that is not the
     /// expected one, none where all are.
     pub fn push(&mut self, name: &str, metrics: &Metrics, spread: &Spread, first: &[u8]) {
         let lists = [&spread.ulps[..], &spread.decades[..]].map(RSlice::from_slice);
@@ -131,7 +131,7 @@ pub trait Executor: Sized + 'static {
 
     /// Opens the runtime.
     fn open(options: Options<'_>) -> Result<Self, Failure>;
-    /// Says what the runtime is: its name, version and where it comes from.
+    /// Describes the runtime: its name, version and origin.
     fn describe(&self) -> String;
     /// Loads the model at `path`.
     fn load(&mut self, path: &Path) -> Result<Self::Session, Failure>;
@@ -159,7 +159,7 @@ pub trait Session: 'static {
         outputs: &mut Outputs<'_>,
     ) -> Result<(), Failure> {
         let _ = (inputs, expected, measured, outputs);
-        Err(Failure::new("results are not compared where they are").unsupported())
+        Err(Failure::new("results are not compared on the device").unsupported())
     }
 }
 
@@ -187,7 +187,7 @@ extern "C" fn open<E: Executor>(options: RSlice<'_, OptionRecord<'_>>, out: &mut
 
 extern "C" fn describe<E: Executor>(runtime: Handle, sink: &Sink) -> u32 {
     guard(sink, || {
-        // SAFETY: the host passes back what `open::<E>` stored, and has not closed it.
+        // SAFETY: the host passes back the handle from `open::<E>`, and has not closed it.
         let runtime = unsafe { borrow::<E>(runtime) }?;
         let text = runtime.borrow().describe();
         (sink.text)(sink.receiver, RStr::from_str(&text));
@@ -197,7 +197,7 @@ extern "C" fn describe<E: Executor>(runtime: Handle, sink: &Sink) -> u32 {
 
 extern "C" fn load<E: Executor>(runtime: Handle, path: RStr<'_>, out: &mut Handle, sink: &Sink) -> u32 {
     guard(sink, || {
-        // SAFETY: the host passes back what `open::<E>` stored, and has not closed it.
+        // SAFETY: the host passes back the handle from `open::<E>`, and has not closed it.
         let runtime = unsafe { borrow::<E>(runtime) }?;
         *out = into_handle(exclusive(runtime)?.load(Path::new(path.lent()))?);
         Ok(())
@@ -212,7 +212,7 @@ extern "C" fn load_with<E: Executor>(
     sink: &Sink,
 ) -> u32 {
     guard(sink, || {
-        // SAFETY: the host passes back what `open::<E>` stored, and has not closed it.
+        // SAFETY: the host passes back the handle from `open::<E>`, and has not closed it.
         let runtime = unsafe { borrow::<E>(runtime) }?;
         let values: Vec<&str> = values.lent().iter().map(|value| value.lent()).collect();
         *out = into_handle(exclusive(runtime)?.load_with(Path::new(path.lent()), &values)?);
@@ -222,7 +222,7 @@ extern "C" fn load_with<E: Executor>(
 
 extern "C" fn run<E: Executor>(session: Handle, inputs: RSlice<'_, TensorView<'_>>, sink: &Sink) -> u32 {
     guard(sink, || {
-        // SAFETY: the host passes back what `load::<E>` stored, and has not unloaded it.
+        // SAFETY: the host passes back the handle from `load::<E>`, and has not unloaded it.
         let session = unsafe { borrow::<E::Session>(session) }?;
         exclusive(session)?.run(inputs.lent(), &mut Outputs { sink })
     })
@@ -236,7 +236,7 @@ extern "C" fn measure<E: Executor>(
     sink: &Sink,
 ) -> u32 {
     guard(sink, || {
-        // SAFETY: the host passes back what `load::<E>` stored, and has not unloaded it.
+        // SAFETY: the host passes back the handle from `load::<E>`, and has not unloaded it.
         let session = unsafe { borrow::<E::Session>(session) }?;
         let (mut measured, mut outputs) = (Measured { meter }, Outputs { sink });
         exclusive(session)?.measure(inputs.lent(), expected.lent(), &mut measured, &mut outputs)
@@ -244,11 +244,11 @@ extern "C" fn measure<E: Executor>(
 }
 
 extern "C" fn unload<E: Executor>(session: Handle) {
-    // SAFETY: the host passes back what `load::<E>` stored, once.
+    // SAFETY: the host passes back the handle from `load::<E>`, once.
     unsafe { release::<E::Session>(session) };
 }
 
 extern "C" fn close<E: Executor>(runtime: Handle) {
-    // SAFETY: the host passes back what `open::<E>` stored, once.
+    // SAFETY: the host passes back the handle from `open::<E>`, once.
     unsafe { release::<E>(runtime) };
 }

@@ -1,10 +1,10 @@
-//! What the host knows about values and states about results.
+//! Facts about values, and the stated types of results.
 
 use crate::abi::lowering::{TypeRecord, arg_kind};
 use crate::lent::Lent;
 use crate::{DType, Dim, Kind, Lower, Refusal, Res};
 
-/// What is known about a value.
+/// Facts about a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fact {
     /// The element type, where known.
@@ -13,7 +13,7 @@ pub struct Fact {
     pub shape: Option<Vec<Dim>>,
 }
 
-/// What the program states about a result of the call: always complete.
+/// The stated type of a result of the call; always complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResultFact {
     /// The element type. Symbolic integers, floats and truth values are `I64`, `F64` and `Bool`.
@@ -69,7 +69,7 @@ impl Lower<'_> {
         self.call.results.len()
     }
 
-    /// What the program states about result `index`.
+    /// The stated type of result `index`.
     ///
     /// # Errors
     /// When the call has no such result.

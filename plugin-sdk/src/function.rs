@@ -7,7 +7,7 @@ use crate::abi::status;
 use crate::{Emit, Lower, NodeBuilder, Res, Value};
 
 impl<'h> Lower<'h> {
-    /// Begins a call of the local function `name` in `domain`; [`NodeBuilder::body`] says what it computes.
+    /// Begins a call of the local function `name` in `domain`; [`NodeBuilder::body`] defines it.
     ///
     /// ```ignore
     /// let [y] = cx.function("mylib", "Swish").input(x).float("beta", beta).body(|cx, [x]| {
@@ -68,7 +68,7 @@ impl<'h> NodeBuilder<'_, '_, Lower<'h>> {
         let made: Vec<u32> = body(cx, &formal)?.into_iter().map(|value| value.0).collect();
         if made.len() != outputs {
             let message = format!("the body of the function `{}` returns {} values", node.op, made.len());
-            return Err(format!("{message} where its call has {outputs}").into());
+            return Err(format!("{message}, but its call has {outputs}").into());
         }
         let mut results = vec![ABSENT; outputs];
         let ended = end(cx.cx(), RSlice::from_slice(&made), RSliceMut::from_mut_slice(&mut results));

@@ -50,7 +50,7 @@ pub fn panic_probe() -> Table {
     resume_unwind(Box::new("asked to by a check"))
 }
 
-/// What `query` answers, guarded against panics.
+/// The implementation of `query`, guarded against panics.
 pub fn answer(query: impl FnOnce() -> Table) -> Table {
     catch_unwind(AssertUnwindSafe(query)).unwrap_or(Table::NONE)
 }
@@ -126,7 +126,7 @@ pub fn lower_entry(list: &LoweringList, index: u32, host: &Table, cx: Context) -
 /// onnxport_sdk::export_plugin! { id: "mine", executor: MyRuntime, options: Settings }
 /// ```
 ///
-/// The version and the description are those of the package. What belongs to the plugin is what its crate registers in
+/// The version and the description are those of the package. The plugin consists of the registrations of its crate in
 /// the module that this stands in, and in those below it.
 #[macro_export]
 macro_rules! export_plugin {
@@ -359,7 +359,7 @@ macro_rules! export_plugin {
             }
 
             pub(super) extern "C" fn attach(host: &HostRoot) -> u32 {
-                // In a test binary the hook would swallow what a failing test says.
+                // In a test binary the hook would swallow the message of a failing test.
                 #[cfg(all(feature = "cdylib", not(test)))]
                 $crate::keep_panics();
                 $crate::attach(host, MODULE, $id)

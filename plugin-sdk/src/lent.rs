@@ -1,12 +1,11 @@
-//! What the host lends, read with a word.
-//!
-//! The host's slices and texts are what they state; one that is not, of a broken host, reads as empty.
+//! Short accessors for data borrowed from the host. The host's slices and texts are valid as stated; an invalid one, of
+//! a broken host, reads as empty.
 
 use onnxport_abi::{RSlice, RSliceMut, RStr};
 
 /// A slice or a text of the host.
 pub trait Lent {
-    /// What it reads as.
+    /// The type that it is read as.
     type Read;
 
     /// The items, the places, the text.

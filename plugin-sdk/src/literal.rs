@@ -82,7 +82,7 @@ impl Literal {
     }
 }
 
-/// Whether `dtype` has the number: an integer type has neither fractions nor what lies outside of it.
+/// Whether `dtype` can represent the number: an integer type has neither fractions nor numbers out of its range.
 pub(crate) fn holds(dtype: DType, number: &Scalar) -> bool {
     let bits = dtype.bits().clamp(1, 64);
     let (low, high) = match dtype {

@@ -51,19 +51,19 @@ pub fn message(module: &str, level: u32, about: Option<&Lower<'_>>, text: fmt::A
     (host.message)(RStr::from_str(id), level, RStr::from_str(&text.to_string()), context);
 }
 
-/// Tells the user that the result may not be what they expect; `warn!(cx => "...")` is about the call.
+/// Warns the user of a possibly unexpected result; `warn!(cx => "...")` refers to the call.
 #[macro_export]
 macro_rules! warn {
     ($($message:tt)+) => { $crate::message!($crate::log::level::WARN, $($message)+) };
 }
 
-/// Tells a user who asked for it with `-v` what happens.
+/// Logs a message for users, shown with `-v`.
 #[macro_export]
 macro_rules! info {
     ($($message:tt)+) => { $crate::message!($crate::log::level::INFO, $($message)+) };
 }
 
-/// Tells the author, with `-vv`, what happens.
+/// Logs a message for the plugin's author, shown with `-vv`.
 #[macro_export]
 macro_rules! debug {
     ($($message:tt)+) => { $crate::message!($crate::log::level::DEBUG, $($message)+) };

@@ -22,16 +22,15 @@ use crate::{Arg, DType, Emit, Fact, FromArg, Literal, Refusal, Res, ResultFact, 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Value(pub(crate) u32);
 
-/// The call being lowered and the graph that it is lowered into.
-///
-/// What emits is [`Emit`], which the prelude brings along.
+/// The call being lowered and the graph that it is lowered into. The methods that emit are those of [`Emit`], which is
+/// in the prelude.
 pub struct Lower<'h> {
     pub(crate) call: CallView<'h>,
     pub(crate) emission: Rc<Emission>,
     _running: Running,
 }
 
-/// What emits into the graph: the context of a lowering, and the operators on its values.
+/// Emits into the graph: the context of a lowering, and the operators on its values.
 pub(crate) struct Emission {
     host: LoweringHost,
     cx: Context,
@@ -54,13 +53,13 @@ impl Drop for Running {
     }
 }
 
-/// What operators on values emit into.
+/// The target of operators on values.
 ///
 /// # Panics
 /// When no call is being lowered on this thread: a value does not outlive its call.
 pub(crate) fn running() -> Rc<Emission> {
     let innermost = RUNNING.with_borrow(|calls| calls.last().cloned());
-    innermost.expect("values are computed with where a call is being lowered, on the thread that does it")
+    innermost.expect("arithmetic on values is only possible while a call is lowered, on the lowering thread")
 }
 
 impl<'h> Lower<'h> {
@@ -90,7 +89,7 @@ impl<'h> Lower<'h> {
         self.emission.cx
     }
 
-    /// The first failure of what was emitted, if there was one: it is not one any more.
+    /// Takes the first recorded failure of emitting, if there was one.
     #[doc(hidden)]
     pub fn take_failure(&self) -> Option<Refusal> {
         self.emission.failure.borrow_mut().take()

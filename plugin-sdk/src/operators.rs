@@ -8,7 +8,7 @@ use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Sub};
 use crate::lower::running;
 use crate::{Editor, Emit, Operand, Scalar, Value, ValueRef};
 
-/// What takes part in a formula: a value, or a number that takes the element type of the value beside it.
+/// An operand of a formula: a value, or a number that takes the element type of the other operand.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Term<V> {
     /// A value.

@@ -39,11 +39,10 @@ pub trait OptionValue: Sized {
     /// One of [`option_kind`].
     const KIND: u32;
 
-    /// What the text means; `None` when it is not of this type.
+    /// Parses the text; `None` if it is not of this type.
     fn parse(text: &str) -> Option<Self>;
 
-    /// What holds when the user gives nothing and there is no default; `None` when something must be
-    /// given.
+    /// The value if the user gives none and there is no default; `None` if a value must be given.
     fn absent() -> Option<Self> {
         None
     }
@@ -88,16 +87,16 @@ impl<T: OptionValue> OptionValue for Option<T> {
 
 /// The options of a plugin; made by [`options!`](crate::options).
 pub trait PluginOptions: Sized + Send + Sync + 'static {
-    /// What there is, in the order of the struct.
+    /// The options, in the order of the struct.
     fn entries() -> Vec<Entry>;
 
-    /// The struct, from what the user set.
+    /// The struct with the user's values.
     ///
     /// # Errors
     /// When a value is not of its field's type, or one is missing.
     fn read(options: Options<'_>) -> Result<Self, Refusal>;
 
-    /// The struct, with what one executor, or whatever else has options of its own, is given in place of its values.
+    /// The struct, overridden by the options of one executor or similar.
     ///
     /// # Errors
     /// When a value is not of its field's type, or not among those that are allowed.

@@ -44,7 +44,7 @@ impl Lower<'_> {
             line: 0,
         };
         if (self.host().origin)(self.cx(), &mut view) != status::OK {
-            return Err("the host does not say where the call comes from".into());
+            return Err("the host does not know the origin of the call".into());
         }
         let text = |text: RStr<'_>| text.lent().to_owned();
         Ok(Origin {

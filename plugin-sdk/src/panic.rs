@@ -1,4 +1,4 @@
-//! What is said about a panic.
+//! The message of a panic.
 
 use std::any::Any;
 use std::cell::RefCell;

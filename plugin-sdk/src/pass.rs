@@ -1,4 +1,4 @@
-//! Passes: what `#[pass]` registers, and the graph that a pass edits.
+//! Passes: their registration by `#[pass]`, and the graph that a pass edits.
 
 use crate::lent::Lent;
 use std::ops::Deref;
@@ -20,7 +20,7 @@ use crate::{Refusal, Res, panic, rules};
 pub struct Pass {
     /// The module that registered it.
     pub module: &'static str,
-    /// What is said about it.
+    /// Its description.
     pub record: PassRecord,
     /// How exact it is.
     pub class: ClassRecord,
@@ -30,8 +30,8 @@ pub struct Pass {
 
 inventory::collect!(Pass);
 
-/// A graph that a pass edits. What a pass does is checked when it returns, and taken back as a whole
-/// when the graph is broken or the pass returns an error.
+/// A graph that a pass edits. The edits of a pass are checked when it returns, and rolled back as a whole when the
+/// graph is broken or the pass returns an error.
 ///
 /// New nodes go where [`Edit::before`] or [`Edit::after`] said last.
 pub struct Edit<'h> {
@@ -96,10 +96,10 @@ impl<'h> Edit<'h> {
     /// When one of its outputs is still read.
     pub fn remove(&self, node: NodeRef<'h>) -> Res<()> {
         let answer = (self.host.remove)(self.cx, node.id());
-        done(answer, || format!("a `{}` cannot be removed: what it makes is still read", node.op()))
+        done(answer, || format!("a `{}` cannot be removed: its result is still read", node.op()))
     }
 
-    /// Tells the user what the pass did at a node, or why it left it alone; shown by `--explain-rule`.
+    /// Explains an edit of the pass at a node, or why there was none; shown by `--explain-rule`.
     pub fn note(&self, node: NodeRef<'h>, message: &str) {
         // A node that is gone is not worth a note.
         let _ = (self.host.note)(self.cx, node.id(), RStr::from_str(message));
@@ -107,7 +107,7 @@ impl<'h> Edit<'h> {
 
     fn place(&self, node: NodeRef<'h>, side: u32) {
         if (self.host.place)(self.cx, node.id(), side) != status::OK {
-            self.graph().fail("the pass names a node that is not there".to_owned());
+            self.graph().fail("the pass names a node that does not exist".to_owned());
         }
     }
 }

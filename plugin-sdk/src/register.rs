@@ -56,13 +56,13 @@ pub(crate) fn of_module(module: &str) -> Vec<(&'static str, &'static Lowering)> 
     found
 }
 
-/// A text as it crosses, for what macros register.
+/// A text in its form for the host, for registrations by macros.
 #[doc(hidden)]
 pub const fn text(text: &'static str) -> RStr<'static> {
     RStr::from_str(text)
 }
 
-/// A list as it crosses, for what macros register.
+/// A list in its form for the host, for registrations by macros.
 #[doc(hidden)]
 pub const fn list<T>(items: &'static [T]) -> RSlice<'static, T> {
     RSlice::from_slice(items)

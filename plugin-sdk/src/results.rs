@@ -1,4 +1,4 @@
-//! What a lowering may return.
+//! Return types of lowerings.
 
 use onnxport_abi::RSlice;
 

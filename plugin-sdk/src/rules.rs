@@ -1,4 +1,4 @@
-//! Rules: what `rules!` registers, and what conditions and builders are handed.
+//! Rules: their registration by `rules!`, and the arguments of conditions and builders.
 
 use crate::lent::Lent;
 use std::ops::Deref;
@@ -22,19 +22,19 @@ pub struct Rule {
     pub module: &'static str,
     /// Where: file, line of `rules!`, position in it. Rules of one priority are tried in this order.
     pub place: (&'static str, u32, u32),
-    /// The pattern and what is said about it.
+    /// The pattern and its description.
     pub record: RuleText,
     /// How exact it is.
     pub class: ClassRecord,
-    /// Whether the rule applies to what matched.
+    /// Whether the rule applies to a match.
     pub condition: Option<fn(&Matched<'_>) -> Res<()>>,
-    /// What stands in its place, an entry per output.
+    /// The replacement, an entry per output.
     pub build: for<'h> fn(&Rewrite<'h>) -> Res<Vec<Option<ValueRef<'h>>>>,
 }
 
 inventory::collect!(Rule);
 
-/// What the pattern of a rule matched. Conditions and replacements read it by the names of the pattern.
+/// A match of a rule's pattern. Conditions and replacements access it by the names of the pattern.
 pub struct Matched<'h> {
     graph: GraphView<'h>,
     attribute: AttributeOf,
@@ -84,21 +84,21 @@ impl<'h> Matched<'h> {
         self.graph.attribute_by(|cx, view| (self.attribute)(cx, position as u32, view))
     }
 
-    /// What the name of a pattern stands for.
+    /// The binding of a name in a pattern.
     #[doc(hidden)]
     pub fn there<T>(found: Option<T>, name: &str) -> Res<T> {
-        found.ok_or_else(|| Refusal::new(format!("`{name}` stands for nothing")))
+        found.ok_or_else(|| Refusal::new(format!("`{name}` is unbound")))
     }
 }
 
-/// What matched, and the patch that takes its place.
+/// A match, and the patch that replaces it.
 pub struct Rewrite<'h> {
     matched: Matched<'h>,
     editor: Editor<'h>,
 }
 
 impl<'h> Rewrite<'h> {
-    /// What matched.
+    /// The match.
     pub fn matched(&self) -> &Matched<'h> {
         &self.matched
     }
@@ -114,7 +114,7 @@ impl<'h> Deref for Rewrite<'h> {
     }
 }
 
-/// What a condition says: a truth value, or a refusal with a reason of its own.
+/// The result of a condition: a boolean, or a refusal with its own reason.
 pub trait Verdict {
     /// The answer; `condition` is its text.
     ///
@@ -141,7 +141,7 @@ impl Verdict for Res<bool> {
     }
 }
 
-/// What stands for the outputs of the roots, one after the other.
+/// The replacements of the outputs of the roots, in order.
 pub trait Replacement<'h> {
     /// An entry per output.
     ///
@@ -273,7 +273,7 @@ fn ask(
         let ids: Vec<u64> = outputs.iter().map(|v| v.map_or(NOTHING, ValueRef::id)).collect();
         match (host.finish)(cx, RSlice::from_slice(&ids)) {
             status::OK => Ok(()),
-            _ => Err(Refusal::new("the host refused what the rule returns")),
+            _ => Err(Refusal::new("the host refused the result of the rule")),
         }
     }));
     match outcome {

@@ -60,8 +60,8 @@ impl Lower<'_> {
         }
     }
 
-    /// An i64 vector of extents: a constant if all are numbers, else what computes them from the
-    /// model's inputs. An unknown extent refuses the call.
+    /// An i64 vector of dimensions: a constant if all are numbers, else computed from the model's inputs. An unknown
+    /// extent refuses the call.
     pub fn dims_value(&self, dims: &[Dim]) -> Value {
         if let Some(ints) = dims.iter().map(|d| d.as_const()).collect::<Option<Vec<i64>>>() {
             return self.ints(&ints);
@@ -103,7 +103,7 @@ impl Lower<'_> {
         }
     }
 
-    /// `value` reshaped to what the program states for result `index`, as [`Lower::reshape_to`] does.
+    /// `value` reshaped to the stated shape of result `index`, as [`Lower::reshape_to`] does.
     pub fn reshape_to_result(&self, value: Value, index: usize) -> crate::Res<Value> {
         let shape = self.result(index)?.real_shape();
         Ok(self.reshape_to(value, &shape))
@@ -125,7 +125,7 @@ impl Lower<'_> {
                 open.iter().filter(|i| same(i)).for_each(|i| target[*i] = Dim::Const(0));
                 open.retain(|i| !same(i));
             }
-            // What no axis of `value` carries is what would cost most to compute.
+            // Dimensions that no axis of `value` carries would be the most expensive to compute.
             let foreign = open.iter().find(|i| target[**i] == Dim::Unknown || !from.contains(&target[**i]));
             if let Some(rest) = foreign.or(open.first()) {
                 target[*rest] = Dim::Const(-1);

@@ -2,8 +2,8 @@
 
 use crate::{DType, Emit, Lower, Operand, Res, Results};
 
-/// Lowers the call to one node `op` whose inputs are the arguments called `names`, cast to the
-/// element type of the result unless that is `bool`. What `simple!` registers.
+/// Lowers the call to one node `op` whose inputs are the arguments called `names`, cast to the element type of the
+/// result unless that is `bool`. Registered by `simple!`.
 ///
 /// # Errors
 /// When an argument is neither a tensor nor a number.

@@ -24,7 +24,7 @@ use crate::executor::Failure;
 use crate::handle::guard;
 use quantiser::Question;
 
-/// What a plugin does with weights. Everything is called from several threads.
+/// The weights and transforms of a plugin. All methods are called from several threads.
 pub trait Weights: Default + Send + Sync + 'static {
     /// The tensors that the plugin makes. Asked for once.
     fn tensors(&self) -> Vec<Tensor> {
@@ -35,7 +35,7 @@ pub trait Weights: Default + Send + Sync + 'static {
     /// little-endian. The same range always gets the same bytes.
     fn fill(&self, tensor: usize, offset: u64, out: &mut [u8]) -> Result<(), Failure> {
         let _ = (offset, out);
-        Err(Failure::new(format!("there is no tensor {tensor}")))
+        Err(Failure::new(format!("unknown tensor {tensor}")))
     }
 
     /// The transforms that the plugin has. Asked for once.
@@ -175,7 +175,7 @@ impl<W: Weights> WeightsList<W> {
     fn transform(&self, index: u32) -> Result<&dyn Transform, Failure> {
         let transforms = self.cell.get().map(|built| built.transforms.as_slice());
         let found = transforms.unwrap_or_default().get(index as usize);
-        found.map(|transform| &**transform).ok_or_else(|| Failure::new("there is no such transform"))
+        found.map(|transform| &**transform).ok_or_else(|| Failure::new("unknown transform"))
     }
 
     /// Answers `fill`.
@@ -183,12 +183,8 @@ impl<W: Weights> WeightsList<W> {
         guard(sink, || {
             let built = self.cell.get().ok_or_else(|| Failure::new("the tensors were never asked for"))?;
             let index = index as usize;
-            let entry = built
-                .table
-                .tensors
-                .lent()
-                .get(index)
-                .ok_or_else(|| Failure::new("there is no such tensor"))?;
+            let entry =
+                built.table.tensors.lent().get(index).ok_or_else(|| Failure::new("unknown tensor"))?;
             let end = offset.checked_add(out.len() as u64);
             if end.is_none_or(|end| byte_len(entry).is_some_and(|len| end > len)) {
                 return Err(Failure::new(format!("`{}` has no such bytes", entry.name.lent())));
@@ -252,7 +248,7 @@ impl<W: Weights> WeightsList<W> {
         guard(sink, || {
             let quantisers = self.cell.get().map(|built| built.quantisers.as_slice()).unwrap_or_default();
             let found = quantisers.get(index as usize);
-            let quantiser = found.ok_or_else(|| Failure::new("there is no such quantiser"))?;
+            let quantiser = found.ok_or_else(|| Failure::new("unknown quantizer"))?;
             Question { record, scales, zeros, codes }.answer(&**quantiser)
         })
     }

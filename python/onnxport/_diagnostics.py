@@ -109,7 +109,7 @@ def text(diagnostics: Iterable[Diagnostic]) -> str:
         groups.setdefault((one.severity, one.code, one.message), []).append(one)
     shown = []
     for first, *others in groups.values():
-        more = f"\n  and {len(others)} more places" if others else ""
+        more = f"\n  and {len(others)} more occurrences" if others else ""
         shown.append(f"{first}{more}")
     return "\n\n".join(shown) + to_paste(diagnostics)
 

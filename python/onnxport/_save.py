@@ -187,7 +187,7 @@ class _Recorder:
         case.outputs = _copied(pytree.tree_leaves(result))
         if len(case.outputs) != len(self.output_names):
             raise SaveError(
-                f"{len(case.outputs)} outputs where the program has {len(self.output_names)}"
+                f"{len(case.outputs)} outputs, but the program has {len(self.output_names)}"
             )
         buffers = dict(self._buffers(self.module))
         for fqn in self.mutated_buffers:

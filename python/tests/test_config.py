@@ -90,7 +90,7 @@ def test_what_is_wrong_is_an_exception_with_the_code(folder, options, code, kind
 
 
 def test_presets_are_known(folder):
-    with pytest.raises(onnxport.UsageError, match="there is no preset `nwe`"):
+    with pytest.raises(onnxport.UsageError, match="unknown preset `nwe`"):
         onnxport.convert(PROGRAM, output="a.onnx", preset="nwe")
 
 

@@ -147,10 +147,7 @@ fn what_is_no_plugin_is_refused_in_a_sentence() {
     let folder = tempfile::tempdir().expect("a folder");
     let missing = folder.path().join("missing.so");
     let (code, text) = refused(&loading(&[&missing]));
-    assert_eq!(
-        (code, text),
-        (Code::PLUGIN_FILE, format!("there is no plugin library {}", missing.display()))
-    );
+    assert_eq!((code, text), (Code::PLUGIN_FILE, format!("plugin library not found: {}", missing.display())));
     let file = folder.path().join("text.so");
     std::fs::write(&file, "not a library").expect("a file");
     let (code, text) = refused(&loading(&[&file]));
@@ -243,7 +240,7 @@ fn the_user_settles_conflicts() {
     let expected = "plugin `faulty` does not lower `aten.add.Tensor`";
     assert_eq!((code, text.as_str()), (Code::PLUGIN_CHOICE, expected));
     let (code, text) = refused(&choose("nobody", "aten.relu.default"));
-    let expected = "`aten.relu.default` is to be lowered by `nobody`, but there is no such plugin";
+    let expected = "no plugin `nobody` to lower `aten.relu.default`";
     assert_eq!((code, text.as_str()), (Code::PLUGIN_CHOICE, expected));
 }
 
@@ -309,7 +306,7 @@ fn options_are_checked_before_a_plugin_is_used() {
         ),
         (
             ("nobody", "slope", "1"),
-            "there are options for the plugin `nobody`, but there is no such plugin",
+            "options are given for the plugin `nobody`, which is not loaded",
             "there are aten, torchvision, faulty",
         ),
         (("aten", "slope", "1"), "plugin `aten` has no option `slope`", "it takes no options"),

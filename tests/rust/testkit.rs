@@ -167,7 +167,7 @@ fn a_number_takes_the_type_beside_it_or_is_refused() {
     let half = |ty: &str| plugin().call("kit.half.default").arg("x", input(ty)).gives(ty).lower();
     assert!(half("f16[2]").expect("a lowered call").to_text().contains("constant %0: f16[] = [0.5]"));
     let refusal = half("i64[2]").expect_err("a fraction is no integer");
-    assert!(refusal.message.ends_with("0.5 stands beside a value of type i64"), "{refusal}");
+    assert!(refusal.message.ends_with("0.5 is combined with a value of type i64"), "{refusal}");
     let far = |ty: &str| plugin().call("kit.far.default").arg("x", input(ty)).gives(ty).lower();
     assert!(far("i16[2]").is_ok() && far("i8[2]").is_err());
 }
@@ -252,7 +252,7 @@ fn what_goes_wrong_is_what_the_user_is_told() {
     fails(scaled().arg("factor", "two"), refused, "argument `factor`: expected a float, found a string", "");
     fails(call("kit.panics.default"), Code::PLUGIN_PANIC, "out of cheese", "");
     // Nothing else is known of the operator: the program may as well be wrong.
-    fails(call("kit.wrong.default"), Code::READ_CONTRADICTION, "gives i64 where the program states f32", "");
+    fails(call("kit.wrong.default"), Code::READ_CONTRADICTION, "gives i64 , but the program states f32", "");
     let setup = Code::LOWER_ARGUMENT;
     let odd = "the schema of `kit.scaled.default` has no argument `z`";
     fails(scaled().arg("z", 1), setup.clone(), odd, "");

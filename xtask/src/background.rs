@@ -19,7 +19,7 @@ impl Background {
         Self { name: name.to_owned(), started }
     }
 
-    /// Waits for the command. Returns its name, whether it succeeded, what it printed, and how long it ran.
+    /// Waits for the command. Returns its name, whether it succeeded, its output and its duration.
     pub(crate) fn finish(self) -> (String, bool, String, Duration) {
         let finished = self.started.and_then(|(waiting, mut output)| {
             let (ok, took) = waiting.join().map_err(|_| "the waiting thread panicked".to_owned())?;

@@ -17,7 +17,7 @@ const TABLES: &[(&str, &str)] = &[
     ("onnx_bodies.py", "core/ir/src/ops/body/generated.txt"),
 ];
 
-/// What to do with the tables.
+/// The action for the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// Write them.
@@ -46,7 +46,7 @@ pub(crate) fn run(mode: Mode) -> Result<bool, String> {
     Ok(current && stale.is_empty())
 }
 
-/// The tables that differ from what their scripts write.
+/// The tables that differ from the output of their scripts.
 pub(crate) fn stale(root: &Path, python: &Path) -> Result<Vec<String>, String> {
     let folder = target().join("xtask-gen");
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;

@@ -95,7 +95,7 @@ mod tests {
 
     use super::SCRIPT;
 
-    /// What the script does with a binary that is a shell script, and where it ends.
+    /// Tests the script on a binary that is a shell script, and its exit.
     fn outcome(tests: &str) -> (bool, String) {
         let folder = tempfile::tempdir().unwrap();
         let (binary, script) = (folder.path().join("tests"), folder.path().join("run.sh"));

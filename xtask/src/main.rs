@@ -1,13 +1,13 @@
-//! `cargo xtask`: what developers and CI run.
+//! `cargo xtask`: the tasks of developers and CI.
 //!
-//! - `cargo xtask test` checks everything; `--fast` leaves out what needs Python.
+//! - `cargo xtask test` checks everything; `--fast` skips the steps that need Python.
 //! - `cargo xtask python` builds the extension module of the Python package and puts it beside it.
 //! - `cargo xtask conformance` runs the backend tests of the `onnx` package.
 //! - `cargo xtask gpu` runs the tests that need a GPU; `--pack DIR` packs them for a machine without Rust.
 //! - `cargo xtask freeze` pins a revision of the contract when it is released.
 //! - `cargo xtask imports` prints who imports whom.
-//! - `cargo xtask gen` writes what is generated; `--check` says whether it is current. `gen contract` writes the
-//!   binary contract alone, which needs no Python.
+//! - `cargo xtask gen` writes generated files; `--check` tests that they are current. `gen contract` writes the binary
+//!   contract alone, which needs no Python.
 
 mod background;
 mod conformance;
@@ -82,7 +82,7 @@ fn root() -> PathBuf {
     manifest.parent().map(PathBuf::from).unwrap_or(manifest)
 }
 
-/// Where cargo puts what it builds.
+/// The folder of cargo's build outputs.
 fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |dir| root().join(dir))
 }

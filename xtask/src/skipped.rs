@@ -1,4 +1,4 @@
-//! Tests that did not run, and why: what they list themselves, and what pytest says.
+//! Tests that did not run, and why, from their own lists and from pytest's output.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -35,7 +35,7 @@ impl List {
         Self(path)
     }
 
-    /// What was listed, each test and reason once. `counts` are corrected: such a test did not pass.
+    /// The listed tests, each test and reason once. `counts` are corrected: such a test did not pass.
     ///
     /// # Errors
     /// When a line cannot be read.

@@ -12,7 +12,7 @@ use crate::{conformance, contract, examples, extension, generate, imports, pytho
 /// How much is tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// What needs no Python.
+    /// The steps that need no Python.
     Fast,
     /// Everything.
     All,

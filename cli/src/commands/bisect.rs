@@ -32,32 +32,33 @@ use crate::progress::Progress;
 /// Arguments of `bisect`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The ONNX model; with --passes also an exported program, with --modules only such a program
+    /// The ONNX model, or with --passes also an exported program; with --modules, an exported program
     model: PathBuf,
-    /// What the model is held against: a program with recorded intermediate values beside it, such a recording, another
-    /// ONNX model, or the plugin of another runtime
+    /// What to compare the model with: a program with recorded intermediate values beside it, the recording itself,
+    /// another ONNX model, or the plugin of another runtime
     #[arg(long, value_name = "PT2|SAFETENSORS|ONNX|PLUGIN", required_unless_present = "converts")]
     against: Option<PathBuf>,
-    /// Have the PyTorch of the active Python run the program, and compare with what it computes, instead of with values
-    /// that were recorded before. PyTorch may run code of the file: ask for it where you would load the file yourself
+    /// Run the program with PyTorch in the active Python and compare with its values instead of recorded ones. PyTorch
+    /// may execute code from the file: use it only for files that you would load yourself
     #[arg(long, requires = "against", conflicts_with = "converts")]
     record: bool,
-    /// Find the first rule, pass or form that changes what the model computes
+    /// Find the first rule, pass or legalization that changes the results
     #[arg(long, group = "converts", conflicts_with = "against")]
     passes: bool,
-    /// The plugin that compares values, which has to run the model as well: they stay where they are then, such as on the
-    /// GPU with cuda-parity, and nothing but what was found comes back
+    /// The plugin that compares values; it must also run the model. Values stay on its device, such as the GPU with
+    /// cuda-parity, and only the findings are copied back
     #[arg(long, value_name = "PLUGIN", requires = "against", conflicts_with = "converts")]
     comparer: Option<String>,
     #[command(flatten)]
     modules: ModuleArguments,
-    /// Compare every value, also those behind the first wrong node, and list them with --json; look at all modules
+    /// Compare every value, including those after the first wrong node, and list them with --json; with --modules,
+    /// compare all modules
     #[arg(long)]
     all: bool,
-    /// The ONNX opset that a program is converted to for --passes and --modules
+    /// The ONNX opset for --passes and --modules
     #[arg(long, default_value_t = DEFAULT_OPSET, requires = "converts")]
     opset: i64,
-    /// The level of the optimizer for --passes: 0, 1, 2 or target; as for convert by default
+    /// The optimizer level for --passes: 0, 1, 2 or target; the default is that of convert
     #[arg(long, alias = "optimise", value_name = "LEVEL", value_parser = optimizing::levels(), requires = "passes")]
     optimize: Option<Level>,
     #[command(flatten)]
@@ -142,13 +143,12 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     Ok(outcome)
 }
 
-/// Whether values are compared where they are.
+/// Whether values are compared on their device.
 fn in_place(arguments: &Arguments, runtime: &Runtime) -> Result<bool, Diagnostic> {
     match arguments.comparer.as_deref() {
         Some(id) if id != runtime.id() => {
-            let message = format!("`{id}` is to compare values, and `{}` runs the model", runtime.id());
-            let help =
-                format!("add `--executor {id}`, or leave `--comparer` out: onnxport compares them then");
+            let message = format!("`{id}` cannot compare values while `{}` runs the model", runtime.id());
+            let help = format!("add `--executor {id}`, or leave out `--comparer` to let onnxport compare");
             Err(Diagnostic::error(Code::USAGE, message).help(help))
         }
         comparer => Ok(comparer.is_some()),
@@ -168,9 +168,8 @@ fn recording(program: &Path, arguments: &Arguments) -> Result<Recording, Report>
         return Ok(Recording::make(program, arguments.feeding.seed, arguments.runtime.options.limit())?);
     }
     Recording::beside(program).ok_or_else(|| {
-        let message = format!("there are no recorded intermediate values beside {}", program.display());
-        let help = "`--record` has the PyTorch of the active Python record them, as \
-                    `onnxport.save(program, path, intermediates=True)` of the Python package does";
+        let message = format!("no recorded intermediate values beside {}", program.display());
+        let help = "record them with `--record`, or with `onnxport.save(program, path, intermediates=True)` in Python";
         Diagnostic::error(Code::VERIFY_EXPECTED, message).help(help).into()
     })
 }
@@ -186,15 +185,15 @@ pub(super) fn describe(found: &Found) -> Outcome {
     // Writing to a String cannot fail.
     match found.innermost() {
         None if found.only_untapped.is_empty() => {
-            let _ = writeln!(text, "{}  no node computes something else", good("agree"));
+            let _ = writeln!(text, "{}  no divergence found", good("agree"));
         }
         None => {
             let names = found.only_untapped.join(", ");
-            let message = format!("{names} depart only in a run that hands over nothing but outputs");
+            let message = format!("{names} diverge only in a run that returns nothing but the outputs");
             outcome.fail(
                 Diagnostic::error(Code::VERIFY_DEPARTS, message)
-                    .note("with every value handed over, all agree: what the runtime fuses is at fault")
-                    .help("run the model with the runtime's own optimisation off, and report it there"),
+                    .note("all values agree when the runtime returns every one of them, so one of its fusions is wrong")
+                    .help("turn off the runtime's own optimizations, and report this to its developers"),
             );
         }
         Some((way, fault)) => {
@@ -222,16 +221,16 @@ pub(super) fn describe(found: &Found) -> Outcome {
     if !found.cleared.is_empty() {
         let _ = writeln!(
             text,
-            "{}  {} amplified what came from rounding, and computed alone agree",
+            "{}  {} only amplified rounding errors of their inputs",
             bold("cleared "),
             count(found.cleared.len(), "node")
         );
     }
     if let Some(why) = &found.values.not_in_place {
-        let message = format!("`--comparer` compared no values: {why}");
+        let message = format!("the comparer compared no values: {why}");
         let warning =
             Diagnostic { severity: Severity::Warning, ..Diagnostic::error(Code::VERIFY_COMPARER, message) };
-        outcome.report.diagnostics.push(warning.note("onnxport compared them, as they were handed over"));
+        outcome.report.diagnostics.push(warning.note("onnxport compared them itself"));
     }
     outcome.text = text;
     outcome.put("bisect", found);
@@ -244,7 +243,7 @@ fn lines(text: &mut String, fault: &Fault, found: &Found) {
         if row.got == row.expected { row.got.clone() } else { format!("{}, not {}", row.got, row.expected) };
     let _ = writeln!(
         text,
-        "    {} is {types}, off by {:.2e} of its largest value; what it is made of by {:.2e} at most",
+        "    {} is {types}: relative error {:.2e}; inputs at most {:.2e}",
         plain(&row.value),
         row.error,
         row.error_of_inputs
@@ -256,13 +255,13 @@ fn lines(text: &mut String, fault: &Fault, found: &Found) {
         }
     }
     for read in &fault.reads {
-        let off = read.error.map_or("not compared".to_owned(), |error| format!("off by {error:.2e}"));
-        let _ = writeln!(text, "    it reads {}, {off}", plain(&read.value));
+        let off = read.error.map_or("not compared".to_owned(), |error| format!("relative error {error:.2e}"));
+        let _ = writeln!(text, "    reads {}: {off}", plain(&read.value));
     }
     if let Some(alone) = &fault.alone {
         let _ = writeln!(
             text,
-            "    alone, on the values of the reference, it is off by {:.2e}; rounding explains {:.2e}",
+            "    alone, on the reference's inputs: relative error {:.2e}; rounding explains {:.2e}",
             alone.error, alone.allowed
         );
     }
@@ -274,36 +273,34 @@ fn verdict(wrong: Wrong, found: &Found) -> String {
     let short = |text: &str| text.split(", ").next().unwrap_or_default().to_owned();
     let (ours, theirs) = (short(&found.values.model), short(&found.values.reference));
     match wrong {
-        Wrong::Model => format!("the model is wrong: onnxport's evaluator computes what {ours} does"),
-        Wrong::Executor => format!("{ours} is wrong: onnxport's evaluator computes what {theirs} has"),
-        Wrong::Reference => format!("{theirs} is wrong: onnxport's evaluator computes what {ours} does"),
-        Wrong::Unknown => "which side is wrong is not known: the evaluator computes neither".to_owned(),
+        Wrong::Model => format!("the model is wrong: onnxport's evaluator agrees with {ours}"),
+        Wrong::Executor => format!("{ours} is wrong: onnxport's evaluator agrees with {theirs}"),
+        Wrong::Reference => format!("{theirs} is wrong: onnxport's evaluator agrees with {ours}"),
+        Wrong::Unknown => "unknown which side is wrong: the evaluator agrees with neither".to_owned(),
     }
 }
 
 fn diagnostic(way: &[&str], fault: &Fault, found: &Found) -> Diagnostic {
     let place = &fault.row.place;
     let inside = if way.is_empty() { String::new() } else { format!(", inside of {}", way.join(", ")) };
-    let message = format!(
-        "`{}` ({}) is the first node that computes something else{inside}",
-        place.node, place.operator
-    );
+    let message = format!("`{}` ({}) is the first node that diverges{inside}", place.node, place.operator);
     let help = match fault.wrong {
         Wrong::Model => {
-            "look at the lowering of this operator, or convert with --no-optimize; \
-             `onnxport bisect --passes` finds a rule that is at fault"
+            "check the lowering of this operator, or convert with --no-optimize; \
+             `onnxport bisect --passes` finds a faulty rule"
         }
         Wrong::Executor | Wrong::Reference => {
-            "report it to the runtime with this node alone; another version, or its own optimisation off, may be right"
+            "report this node to the runtime's developers; another version, or turning off its own optimizations, \
+             may help"
         }
-        Wrong::Unknown => "hold the model against a third side: --against reference, ort or a recording",
+        Wrong::Unknown => "compare with a third side: --against reference, ort or a recording",
     };
     let mut diagnostic = Diagnostic::error(Code::VERIFY_DEPARTS, message).help(help);
     if !place.module.is_empty() {
-        diagnostic = diagnostic.note(format!("it belongs to the module `{}`", place.module));
+        diagnostic = diagnostic.note(format!("in the module `{}`", place.module));
     }
     if !place.source.is_empty() {
-        diagnostic = diagnostic.note(format!("it comes from {}", place.source));
+        diagnostic = diagnostic.note(format!("from {}", place.source));
     }
     diagnostic.note(verdict(fault.wrong, found))
 }
@@ -318,7 +315,7 @@ fn describe_steps(steps: &Steps) -> Outcome {
         None => {
             let _ = writeln!(
                 text,
-                "{}  {patches} change nothing: outputs are off by {:.2e}, allowed are {:.2e}",
+                "{}  {patches} do not change the outputs: error {:.2e}, tolerance {:.2e}",
                 good("agree"),
                 steps.error,
                 steps.allowed
@@ -332,23 +329,23 @@ fn describe_steps(steps: &Steps) -> Outcome {
             (name, format!("--skip-rule {}", applied.name), nodes)
         }
         Some(Broken::Folding { nodes }) => {
-            ("folding constants".to_owned(), "--fold-budget 0".to_owned(), nodes)
+            ("constant folding".to_owned(), "--fold-budget 0".to_owned(), nodes)
         }
         Some(Broken::Legalisation { target, nodes }) => {
-            (format!("making it fit: {target}"), "--target onnx".to_owned(), nodes)
+            (format!("legalization for {target}"), "--target onnx".to_owned(), nodes)
         }
     };
     let _ = writeln!(text, "{}  {name}", bad("first wrong"));
     let _ = writeln!(
         text,
-        "    outputs are off by {:.2e}, allowed are {:.2e}; {patches} in all, {runs} by {}",
+        "    output error {:.2e}, tolerance {:.2e}; {patches} in all, {runs} by {}",
         steps.error, steps.allowed, steps.executor
     );
     text.push_str(&diff::structure(nodes));
     outcome.text = text;
     outcome.put("passes", steps);
-    let message = format!("{name} is the first step after which the model computes something else");
-    let help = format!("convert with `{help}` meanwhile, and report it to whoever wrote the step");
+    let message = format!("{name} is the first step that changes the model's results");
+    let help = format!("convert with `{help}` for now, and report this to the author of the step");
     outcome.fail(Diagnostic::error(Code::VERIFY_STEP, message).help(help));
     outcome
 }

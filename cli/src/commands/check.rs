@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     /// The opset to check for
     #[arg(long, default_value_t = DEFAULT_OPSET)]
     opset: i64,
-    /// Print what can be pasted to go on: lowerings of missing operators, modules in the place of others
+    /// Print code to paste: lowerings for missing operators, replacements for modules
     #[arg(long, value_enum, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
     suggest: Option<Wanted>,
     #[command(flatten)]

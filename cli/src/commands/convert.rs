@@ -18,15 +18,15 @@ use crate::progress::Progress;
 /// Arguments of `convert`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The exported program, as torch.export.save writes it
+    /// The exported program, as saved by torch.export.save
     program: PathBuf,
     /// The model to write
     #[arg(short, long, value_name = "ONNX", required_unless_present_any = ["emit", "explain_partition"])]
     output: Option<PathBuf>,
-    /// Print a text form instead of converting
+    /// Print the graph as text instead of writing a model
     #[arg(long, value_enum, value_name = "FORM", conflicts_with_all = ["output", "explain_rule"])]
     emit: Option<Form>,
-    /// Show the regions that backends would take, and why not the rest; nothing is compiled or written
+    /// Show the regions that backends would claim, and why they leave the others, without compiling or writing anything
     #[arg(long, requires = "backends", conflicts_with_all = ["output", "emit"], help_heading = "Backends")]
     explain_partition: bool,
     #[command(flatten)]
@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
 enum Form {
     /// The program as it was exported
     Program,
-    /// The program without side effects
+    /// The program after normalization, without side effects
     Normalised,
     /// The ONNX graph
     Ir,

@@ -26,7 +26,7 @@ pub(crate) struct ConvertingArguments {
     /// The ONNX opset to use
     #[arg(long, default_value_t = DEFAULT_OPSET)]
     pub opset: i64,
-    /// Check the graph against the rules of ONNX and what the program states
+    /// Check the graph against the ONNX specification and the types that the program states
     #[arg(long)]
     validate: bool,
     #[command(flatten)]

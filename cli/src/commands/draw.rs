@@ -19,23 +19,24 @@ use crate::plugins;
 /// Arguments of `draw`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// A .pt2 or .onnx file; two .onnx files are drawn beside each other
+    /// A .pt2 or .onnx file, or two .onnx files to draw side by side
     #[arg(num_args = 1..=2, required_unless_present = "rule")]
     files: Vec<PathBuf>,
     /// The picture to write, .svg or .html; can be repeated
     #[arg(short, long = "output", value_name = "FILE", required = true)]
     outputs: Vec<PathBuf>,
-    /// How deep modules are opened: at 1 those of the whole are closed boxes. Without it, as deep as one can still read
+    /// How many levels of modules to expand: at 1, top-level modules are collapsed. By default, as many as stay
+    /// readable
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     depth: Option<u16>,
-    /// Open the modules with such a path as well: `*` stands for any part of a name between dots, `**` for any part of
-    /// a path; can be repeated
+    /// Also expand modules whose path matches: `*` matches any characters between dots, `**` any characters; can be
+    /// repeated
     #[arg(long = "module", value_name = "PATTERN")]
     modules: Vec<String>,
-    /// Draw nothing but the module with this path
+    /// Draw only the module with this path
     #[arg(long, value_name = "MODULE", conflicts_with = "rule")]
     only: Option<String>,
-    /// Draw what a rule of the optimizer does, before and after, on the example of `onnxport rules NAME`
+    /// Draw an optimizer rule before and after, on the example that `onnxport rules NAME` shows
     #[arg(long, value_name = "NAME", conflicts_with = "files")]
     rule: Option<String>,
     #[command(flatten)]
@@ -56,8 +57,8 @@ impl Format {
             Some("html") => Ok(Self::Html),
             _ => {
                 let path = path.display();
-                let message = format!("a picture is .svg or .html, and `{path}` is neither");
-                Err(Diagnostic::error(Code::USAGE, message).help("choose a name that ends in one of them"))
+                let message = format!("unsupported picture format: `{path}`");
+                Err(Diagnostic::error(Code::USAGE, message).help("use a name that ends in .svg or .html"))
             }
         }
     }
@@ -127,15 +128,16 @@ fn scene(arguments: &Arguments) -> Result<Scene, Report> {
 
 /// That a picture has no such module, and which are nearest.
 fn unknown(pattern: &str, scene: &Scene) -> Diagnostic {
-    let message = format!("no module is called `{pattern}`");
+    let message = format!("no module matches `{pattern}`");
     let mut near: Vec<(f64, &str)> =
         scene.modules().into_iter().map(|path| (strsim::jaro_winkler(pattern, path), path)).collect();
     near.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
     let names: Vec<&str> = near.iter().take(5).map(|(_, path)| *path).collect();
     let help = match names.as_slice() {
-        [] => "the file names no modules: a model of onnxport has them unless it was written with `--metadata none`"
-            .to_owned(),
-        names => format!("there are {}", names.join(", ")),
+        [] => {
+            "the file has no module names: onnxport writes them unless `--metadata none` is given".to_owned()
+        }
+        names => format!("available: {}", names.join(", ")),
     };
     Diagnostic::error(Code::USAGE, message).help(help)
 }

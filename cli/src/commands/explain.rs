@@ -21,9 +21,9 @@ use crate::plugins;
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The code, such as OP301; all of them when it is left out
+    /// The code, such as OP301; without one, all codes
     code: Option<String>,
-    /// A program: shows where the code arises in it, and what can be pasted to go on
+    /// A program: also show where the code occurs in it, and code to paste
     #[arg(requires = "code")]
     program: Option<PathBuf>,
     /// The opset to check the program for
@@ -115,6 +115,6 @@ fn lesson(code: &str, text: &str, explanation: &Explanation) -> String {
 
 fn unknown(code: &str) -> onnxport_core::diagnose::Diagnostic {
     use onnxport_core::diagnose::Diagnostic;
-    Diagnostic::error(Code::LOWER_NAME, format!("there is no code `{code}`"))
+    Diagnostic::error(Code::LOWER_NAME, format!("unknown code `{code}`"))
         .help("`onnxport explain` lists all; other prefixes than OP belong to plugins")
 }

@@ -36,13 +36,13 @@ use crate::weights::WeightArguments;
 /// Arguments about one program that becomes one model.
 #[derive(Debug, Args)]
 pub(crate) struct ExportArguments {
-    /// Names for the inputs, in order, or other names for some of them: pixels,mask or x=pixels
+    /// Names for all inputs in order, or new names for some: pixels,mask or x=pixels
     #[arg(long, value_name = "NAMES", value_parser = converting::parse_names)]
     input_names: Option<Names>,
-    /// Names for the outputs, in order, or other names for some of them
+    /// Names for all outputs in order, or new names for some
     #[arg(long, value_name = "NAMES", value_parser = converting::parse_names)]
     output_names: Option<Names>,
-    /// A name for a dynamic dimension of an input, such as x:0=batch, or its only size, such as x:0=8
+    /// A name for a dynamic dimension of an input, such as x:0=batch, or a fixed size, such as x:0=8
     #[arg(long = "dim", value_name = "INPUT:AXIS=NAME|SIZE", value_parser = converting::parse_axis)]
     dims: Vec<Axis>,
     #[command(flatten)]

@@ -28,23 +28,23 @@ const SHOWN: usize = 20;
 /// Arguments of `inspect`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// A .pt2 or .onnx file, or weights: .safetensors, an index of shards, a checkpoint of torch.save,
-    /// a folder of these
+    /// A .pt2 or .onnx file, or weights: .safetensors, an index of shards, a torch.save checkpoint, or a folder of
+    /// these
     file: PathBuf,
-    /// Another file, to see beside each other where what they hold differs; `--all` shows the rest as well
+    /// A second file to compare with: shows the differences, and with `--all` everything
     #[arg(conflicts_with_all = ["weights", "manifest"])]
     other: Option<PathBuf>,
     /// Show every operator, guard and tensor
     #[arg(long)]
     all: bool,
-    /// Show every tensor: its source, which part of it, its size, and which tensors share it. Files that
-    /// hold nothing but weights are shown so in any case
+    /// Show every tensor: its source, its view of it, its size, and the tensors that share storage. This is the default
+    /// for weight files
     #[arg(long, conflicts_with = "manifest")]
     weights: bool,
-    /// The entry of a checkpoint that holds the weights, with dots between levels
+    /// The checkpoint entry that holds the weights, with dots between levels
     #[arg(long, value_name = "KEY")]
     weights_key: Option<String>,
-    /// Compare the files of a model with FILE.sha256, as `convert --manifest` writes it
+    /// Check the files of a model against FILE.sha256, written by `convert --manifest`
     #[arg(long)]
     manifest: bool,
     #[command(flatten)]
@@ -104,7 +104,7 @@ fn check(model: &Path) -> CommandResult {
     let wrong = files.iter().filter(|file| file.problem.is_some()).count();
     let mut outcome = Outcome::text(text).with("manifest", &files);
     if wrong > 0 {
-        let message = format!("{} not as the manifest says", count(wrong, "file"));
+        let message = format!("{} do not match the manifest", count(wrong, "file"));
         outcome.report = Diagnostic::error(Code::WRITE_MANIFEST, message).into();
         outcome.exit = Exit::of(&outcome.report);
     }
@@ -117,7 +117,7 @@ fn program(summary: &ProgramSummary, shown: usize) -> String {
     let _ = writeln!(out, "exported program, PyTorch {}, schema {}", summary.torch, summary.schema);
     section(&mut out, "inputs", &rows(&summary.inputs));
     section(&mut out, "outputs", &values(&summary.outputs));
-    section(&mut out, "state that a call changes", &rows(&summary.states));
+    section(&mut out, "state", &rows(&summary.states));
     section(&mut out, "dynamic dimensions", &summary.dims.iter().map(dim).collect::<Vec<_>>());
     let _ = writeln!(
         out,

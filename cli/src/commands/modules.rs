@@ -18,15 +18,15 @@ use crate::progress::Progress;
 /// Arguments about the modules of a program.
 #[derive(Debug, Args)]
 pub(crate) struct ModuleArguments {
-    /// Find the modules of a program that do not convert, or compute something else: the package `onnxport` of the
-    /// active Python converts each by itself, and runs it on what it gets in the recorded call. PyTorch may run code of
-    /// the file: ask for it where you would load the file yourself
+    /// Find the modules that do not convert or whose results diverge: the Python package `onnxport` converts each
+    /// module separately and runs it on its inputs from the recorded call. PyTorch may execute code from the file: use
+    /// it only for files that you would load yourself
     #[arg(long, group = "converts", conflicts_with_all = [
         "against", "input", "inputs", "seed", "dim", "round_memory", "executor", "executor_option",
         "ort_library", "isolate",
     ])]
     pub(crate) modules: bool,
-    /// Let one module stand for all of equal code, settings and shapes, whatever their weights
+    /// Test only one of several modules that differ in nothing but their weights
     #[arg(long, requires = "modules")]
     pub(crate) once: bool,
 }
@@ -42,7 +42,7 @@ pub(crate) fn run(
     reports.check()?;
     let caller = guests::caller();
     if caller.is_some() && limit.is_some() {
-        let message = "what is called within this process cannot be stopped: there is no time limit";
+        let message = "a time limit is not supported here: a call within this process cannot be stopped";
         return Err(Diagnostic::error(Code::USAGE, message).help("leave out the time limit").into());
     }
     let stages = progress.clone();
@@ -121,11 +121,11 @@ fn name(node: &Node) -> String {
 fn said(node: &Node) -> Vec<String> {
     let mut parts = Vec::new();
     if let (Some(abs), Some(rel)) = (&node.max_abs_diff, &node.max_rel_diff) {
-        parts.push(format!("off by up to {}, relatively {}", number(abs), number(rel)));
+        parts.push(format!("absolute error up to {}, relative {}", number(abs), number(rel)));
     }
     parts.extend(node.reason.as_deref().map(plain));
     parts.extend(node.like.as_deref().map(|path| format!("as `{}`", plain(path))));
-    parts.extend(node.begins.then(|| bad("it begins here")));
+    parts.extend(node.begins.then(|| bad("starts here")));
     parts
 }
 
@@ -149,7 +149,7 @@ fn diagnostic(node: &Node) -> Diagnostic {
     let mut diagnostic = Diagnostic::error(Code::VERIFY_MODULE, message);
     if let (Some(abs), Some(rel)) = (&node.max_abs_diff, &node.max_rel_diff) {
         let (abs, rel) = (number(abs), number(rel));
-        diagnostic = diagnostic.note(format!("it is off by up to {abs}, relatively {rel}"));
+        diagnostic = diagnostic.note(format!("absolute error up to {abs}, relative {rel}"));
     }
     if let (true, Some(reason)) = (node.diagnostics.is_empty(), &node.reason) {
         diagnostic = diagnostic.note(plain(reason));

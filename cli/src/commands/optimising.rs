@@ -44,7 +44,7 @@ pub(crate) fn show(options: &Optimizing, done: &Optimised, outcome: &mut Outcome
     let nodes = if done.before == done.after {
         String::new()
     } else {
-        format!(", {} nodes instead of {}", done.after, done.before)
+        format!(", {} nodes (before: {})", done.after, done.before)
     };
     // Writing to a String cannot fail.
     let _ = writeln!(
@@ -57,7 +57,7 @@ pub(crate) fn show(options: &Optimizing, done: &Optimised, outcome: &mut Outcome
     if let Some(memory) = done.memory {
         let _ = writeln!(
             outcome.summary,
-            "{}  {} of values at once instead of {}: {} in another place",
+            "{}  peak memory {} instead of {}: {} moved",
             bold("ordered"),
             bytes(memory.after),
             bytes(memory.before),

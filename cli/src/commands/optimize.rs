@@ -51,7 +51,7 @@ fn describe(request: &OptimizeRequest, optimized: Optimized) -> Outcome {
                 let _ = write!(outcome.summary, ", {data} ({})", bytes(written.data_bytes));
             }
             if written.unbound > 0 {
-                let _ = write!(outcome.summary, ", {} still to be given", count(written.unbound, "weight"));
+                let _ = write!(outcome.summary, ", {} unbound", count(written.unbound, "weight"));
             }
             outcome.summary.push('\n');
             let paths = std::iter::once(&written.model).chain(&written.data).chain(&written.manifest);

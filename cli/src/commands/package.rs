@@ -42,21 +42,19 @@ use crate::weights::SharedWeights;
 /// Arguments of `package`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The exported programs, each with the name of its model, such as encoder=enc.pt2; without one it
-    /// is that of the file
+    /// The exported programs, optionally with model names, such as encoder=enc.pt2; the default is the file's name
     #[arg(required = true, value_name = "[NAME=]PT2", value_parser = OsStringValueParser::new().try_map(parse_member))]
     programs: Vec<(String, PathBuf)>,
-    /// The folder to make
+    /// The folder to create
     #[arg(short, long, value_name = "FOLDER")]
     output: PathBuf,
-    /// Names for the inputs of a model, in order, or other names for some of them: encoder/pixels,mask or
-    /// encoder/x=pixels
+    /// Names for all inputs of a model in order, or new names for some: encoder/pixels,mask or encoder/x=pixels
     #[arg(long, value_name = "NAME/NAMES", value_parser = parse_names)]
     input_names: Vec<(String, Names)>,
-    /// Names for the outputs of a model, likewise
+    /// Names for the outputs of a model, in the same form
     #[arg(long, value_name = "NAME/NAMES", value_parser = parse_names)]
     output_names: Vec<(String, Names)>,
-    /// A name for a dynamic dimension of an input of a model, such as encoder/x:0=batch, or its only size
+    /// A name for a dynamic dimension of an input, such as encoder/x:0=batch, or a fixed size
     #[arg(long = "dim", value_name = "NAME/INPUT:AXIS=NAME|SIZE", value_parser = parse_axis)]
     dims: Vec<(String, Axis)>,
     #[command(flatten)]
@@ -136,7 +134,7 @@ fn package(arguments: &Arguments, progress: &Progress) -> CommandResult {
     if let Some((_, names)) = &given {
         names.check_used()?;
         if !members.iter().any(|member| member.reweighted) {
-            let message = "the files hold none of the programs' tensors";
+            let message = "the weight files contain none of the programs' tensors";
             return Err(Diagnostic::error(Code::WEIGHTS_KEYS, message)
                 .help("map names with `--weights-map`, add files with `--weights`")
                 .into());
@@ -240,17 +238,17 @@ fn refuse_names(arguments: &Arguments) -> Result<(), Diagnostic> {
     let mut names = BTreeSet::new();
     if let Some((name, _)) = arguments.programs.iter().find(|(name, _)| !names.insert(name)) {
         let message = format!("two models are called `{name}`");
-        return Err(Diagnostic::error(Code::LOWER_NAME, message).help("give names: `first=a.pt2`"));
+        return Err(Diagnostic::error(Code::LOWER_NAME, message).help("name the models: `first=a.pt2`"));
     }
     if let Some((model, axis)) = arguments.dims.iter().find(|(model, _)| !names.contains(model)) {
-        let message = format!("no model is called `{model}`, as `--dim` for `{}` says", axis.input());
+        let message = format!("`--dim` for `{}`: unknown model `{model}`", axis.input());
         return Err(Diagnostic::error(Code::LOWER_NAME, message).help("write `--dim NAME/INPUT:AXIS=NAME`"));
     }
     for (flag, given) in [("input", &arguments.input_names), ("output", &arguments.output_names)] {
         let mut seen = BTreeSet::new();
         for (model, _) in given {
             let message = if !names.contains(model) {
-                format!("no model is called `{model}`, as `--{flag}-names` says")
+                format!("`--{flag}-names`: unknown model `{model}`")
             } else if !seen.insert(model) {
                 format!("`--{flag}-names` is given twice for the model `{model}`")
             } else {

@@ -25,17 +25,17 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// List the plugins that a conversion uses
+    /// List the available plugins
     List(ListArguments),
-    /// Load a plugin library and show what it is
+    /// Load a plugin library and describe it
     Info(InfoArguments),
-    /// Check a plugin library, each step in a process of its own
+    /// Check a plugin library, with each step in a separate process
     Check(check::Arguments),
     #[command(hide = true)]
     Probe(check::ProbeArguments),
     #[command(hide = true)]
     Serve,
-    /// Make a new plugin project
+    /// Create a plugin project
     New(new::Arguments),
 }
 
@@ -89,7 +89,7 @@ fn list(arguments: &ListArguments) -> CommandResult {
 fn info(arguments: &InfoArguments) -> CommandResult {
     let library = &arguments.library;
     if !library.is_file() {
-        let message = format!("there is no plugin library {}", library.display());
+        let message = format!("plugin library not found: {}", library.display());
         return Err(Diagnostic::error(Code::PLUGIN_FILE, message).into());
     }
     let (plugin, stated) = onnxport_core::session::inspect(library)?;
@@ -107,7 +107,7 @@ fn info(arguments: &InfoArguments) -> CommandResult {
     rows.push((
         "manifest",
         match &stated {
-            None => format!("none; it would be {}", toml.display()),
+            None => format!("none; expected at {}", toml.display()),
             Some(manifest) if manifest.sha256.is_some() => "matches, with its hash".to_owned(),
             Some(_) => "matches, without a hash".to_owned(),
         },

@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     /// The report to write, .md, .json or .html, instead of Markdown on standard output; can be repeated
     #[arg(short, long = "output", value_name = "FILE")]
     outputs: Vec<PathBuf>,
-    /// Hold a report that was written before against the model; can be repeated
+    /// Check that an existing report still describes the model; can be repeated
     #[arg(long = "check", value_name = "FILE", conflicts_with = "outputs")]
     checks: Vec<PathBuf>,
 }
@@ -59,8 +59,8 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
 
 fn form(path: &Path) -> Result<Form, Diagnostic> {
     Format::of(path).and_then(Format::form).ok_or_else(|| {
-        let message = format!("`{}` does not say the form of the report", path.display());
-        Diagnostic::error(Code::USAGE, message).help("choose a name that ends in .md, .json or .html")
+        let message = format!("unsupported report format: `{}`", path.display());
+        Diagnostic::error(Code::USAGE, message).help("use a name that ends in .md, .json or .html")
     })
 }
 
@@ -71,14 +71,13 @@ fn check(path: &Path, form: Form, parts: &ModelParts, outcome: &mut Outcome) -> 
     match model::check(&text, form, parts) {
         Ok(()) => {
             // Writing to a String cannot fail.
-            let _ = writeln!(outcome.summary, "{shown} says what the model is");
+            let _ = writeln!(outcome.summary, "{shown} describes the model");
         }
         Err(wrong) => {
-            let message = format!("`{shown}` does not say what the model is");
+            let message = format!("`{shown}` does not describe the model");
             let problem = Diagnostic::error(Code::WRITE_REPORT, message);
             let problem = wrong.into_iter().fold(problem, Diagnostic::note);
-            outcome
-                .fail(problem.help("write it again with `onnxport report`; a report is not edited by hand"));
+            outcome.fail(problem.help("regenerate it with `onnxport report`; do not edit reports by hand"));
         }
     }
     Ok(())

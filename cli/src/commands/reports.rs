@@ -15,8 +15,7 @@ use crate::outcome::Outcome;
 /// Arguments about reports.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArguments {
-    /// Write what was found to this file as well: .txt, .md, .json, .html, or .sarif for the problems alone; can be
-    /// repeated
+    /// Also write a report to this file: .txt, .md, .json, .html, or .sarif for problems only; can be repeated
     #[arg(long = "report", id = "reports", value_name = "FILE")]
     paths: Vec<PathBuf>,
 }
@@ -78,8 +77,8 @@ impl ReportArguments {
         match self.paths.iter().find(|path| Format::of(path).is_none()) {
             Some(path) => {
                 let path = path.display();
-                let message = format!("`{path}` does not say the form of the report");
-                let help = "choose a name that ends in .txt, .md, .json, .html or .sarif";
+                let message = format!("unsupported report format: `{path}`");
+                let help = "use a name that ends in .txt, .md, .json, .html or .sarif";
                 Err(Diagnostic::error(Code::USAGE, message).help(help))
             }
             None => Ok(()),
@@ -94,7 +93,7 @@ impl ReportArguments {
         self.check()?;
         match self.paths.iter().find(|path| Format::of(path) == Some(Format::Html)) {
             Some(path) => {
-                let message = format!("`{}` would be a page, and a page shows one model", path.display());
+                let message = format!("`{}`: a page describes one model only", path.display());
                 let help = "write .md, .json, .sarif or .txt; `onnxport report` makes the page of each model";
                 Err(Diagnostic::error(Code::USAGE, message).help(help))
             }

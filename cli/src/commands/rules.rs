@@ -29,7 +29,7 @@ const APPLIED: &str = include_str!("rules/applied.txt");
 /// Arguments of `rules`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// A rule or pass, to see all about it; a list of all when it is left out
+    /// A rule or pass to show in detail; without one, list all
     name: Option<String>,
     #[command(flatten)]
     plugins: Plugins,
@@ -126,7 +126,7 @@ impl<'h> Known<'h> {
     fn text(&self) -> String {
         let Listed { name, documentation, opsets, pattern, .. } = self.listed;
         let runs = self.level.map_or_else(
-            || "where the plugin is loaded in place of the one that is linked in".to_owned(),
+            || "only if the plugin is loaded in place of the built-in one".to_owned(),
             |level| format!("--optimize {level} and above"),
         );
         let mut rows = vec![
@@ -137,10 +137,7 @@ impl<'h> Known<'h> {
         ];
         if self.applied.0 > 0 {
             let (models, places) = self.applied;
-            rows.push(vec![
-                "applied".to_owned(),
-                format!("at {places} places of {models} models of the tests"),
-            ]);
+            rows.push(vec!["applied".to_owned(), format!("{places} times in {models} test models")]);
         }
         if !pattern.is_empty() {
             rows.push(vec!["pattern".to_owned(), (*pattern).to_owned()]);
@@ -151,7 +148,7 @@ impl<'h> Known<'h> {
             Some((before, after)) => {
                 write!(text, "\n{}\n{before}\n{}\n{after}", bold("before"), bold("after"))
             }
-            None => writeln!(text, "\n{}", faint("there is no example of it")),
+            None => writeln!(text, "\n{}", faint("no example")),
         };
         text
     }
@@ -201,9 +198,9 @@ pub(crate) fn models(host: &Host, name: &str) -> Result<(Model, Model), Diagnost
             return Ok((before, after));
         }
     }
-    let message = format!("there is no example of the rule `{name}`");
+    let message = format!("no example of the rule `{name}`");
     let help =
-        "convert a model to which it applies with `--dump-matches DIR`, and draw the files that this writes";
+        "convert a model to which it applies with `--dump-matches DIR`, and draw the files written there";
     Err(Diagnostic::error(Code::OPTIMISE_NAME, message).help(help))
 }
 

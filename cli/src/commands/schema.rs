@@ -14,7 +14,7 @@ const FILE: &str = "onnxport.toml";
 /// Arguments of `schema`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Whose schema: onnxport.toml, or a command such as convert or weights bind; all are listed when it is left out
+    /// onnxport.toml, or a command such as convert or weights bind; without one, list all schemas
     #[arg(value_name = "WHAT")]
     what: Vec<String>,
 }
@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &Arguments, of_file: fn() -> Value) -> CommandResul
         name => documents::schema(name),
     };
     let Some(schema) = schema else {
-        let message = format!("there is no schema of `{what}`");
+        let message = format!("no schema for `{what}`");
         let help = match nearest(&what, all) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "`onnxport schema` lists all".to_owned(),

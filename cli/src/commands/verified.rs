@@ -74,7 +74,7 @@ pub(crate) fn describe(verification: &Verification, source: &Path, outcome: &mut
     if let Some(step) = verification.codes() {
         let _ = writeln!(
             text,
-            "          results differ by one code, {step:.2e}, to which integer kernels may round"
+            "          results differ by one quantization step, {step:.2e}, which integer kernels may round differently"
         );
     }
     // Said of each case where it is not said of all.
@@ -131,29 +131,29 @@ fn compared(verification: &Verification, source: &Path) -> String {
     if verification.values_compared && verification.measured {
         let cosine = verification.min_cosine();
         format!(
-            "max abs {max_abs:.2e}, cosine {cosine:.6} against {against}: a measure, since weights were changed"
+            "max abs {max_abs:.2e}, cosine {cosine:.6} against {against}: reported only, since weights were changed"
         )
     } else if verification.values_compared {
         let times = match floors(verification) {
-            Some(times) => format!(", {times:.1} times the noise of the computation"),
-            None if verification.tolerance == Judged::Auto => ", whose noise is not known".to_owned(),
+            Some(times) => format!(", {times:.1} times the numerical noise"),
+            None if verification.tolerance == Judged::Auto => ", numerical noise unknown".to_owned(),
             None => String::new(),
         };
         format!("max abs {max_abs:.2e}, max rel {max_rel:.2e}{times} against {against}")
     } else if verification.oracle.as_ref() == Some(&verification.executor) {
-        "what it computes is expected of the other executors".to_owned()
+        "its outputs are the expected values for the other executors".to_owned()
     } else if verification.random() {
-        "the program draws random numbers: element types and shapes were checked, values were not".to_owned()
+        "the program uses random numbers: checked element types and shapes, not values".to_owned()
     } else if verification.cases.iter().any(|case| case.not_applicable.is_some()) {
         format!(
-            "{source} records no values for the model's sizes: element types and shapes were checked, values were not"
+            "{source} has no recorded values at the model's sizes: checked element types and shapes, not values"
         )
     } else if verification.made {
         format!(
-            "{source} records no inputs that can be fed, so they were made up: element types and shapes were checked"
+            "{source} has no usable recorded inputs, so random ones were used: checked element types and shapes only"
         )
     } else {
-        format!("{source} records no expected values: element types and shapes were checked, values were not")
+        format!("{source} has no expected values: checked element types and shapes, not values")
     }
 }
 

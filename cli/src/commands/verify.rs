@@ -32,47 +32,46 @@ const EVALUATOR: &str = "reference";
 pub(crate) struct Arguments {
     /// The ONNX model
     model: PathBuf,
-    /// The program that it was converted from, or the expected values recorded beside it; without one the executors
-    /// are held against each other, on drawn inputs
+    /// The program that the model was converted from, or the expected values recorded beside it; without one, compare
+    /// the executors with each other on random inputs
     #[arg(long, value_name = "PT2|SAFETENSORS")]
     against: Option<PathBuf>,
-    /// A file with calls to run the model on, and no others: values by the names of inputs in .npz, .json, .safetensors
-    /// or another file of weights. Of several calls each name begins with that of its call, as in first/x; can be
-    /// repeated
+    /// A file with the inputs of the calls to run, by input name: .npz, .json, .safetensors or another weight file.
+    /// With several calls per file, prefix each name with that of its call, as in first/x; can be repeated
     #[arg(long = "inputs", value_name = "FILE")]
     inputs: Vec<PathBuf>,
     #[command(flatten)]
     drawing: DrawingArguments,
     #[command(flatten)]
     pub(crate) reference: ReferenceArguments,
-    /// A plugin that runs the model: ort for ONNX Runtime, reference for onnxport's own evaluator, which is exact and
-    /// slow, or one that is loaded; can be repeated, and otherwise is the first
+    /// A plugin to run the model: ort for ONNX Runtime, reference for onnxport's own exact but slow evaluator, or a
+    /// loaded plugin; can be repeated [default: the first available]
     #[arg(long = "executor", value_name = "PLUGIN")]
     executors: Vec<String>,
     #[command(flatten)]
     pub runtime: RuntimeOptions,
-    /// Where the tolerance of floating-point outputs comes from: their element types, or the noise of the computation,
-    /// which is how far the program is from itself in float64
+    /// How to choose tolerances for floating-point outputs: by element type, or by the numerical noise of the program,
+    /// measured against float64
     #[arg(long, value_enum, value_name = "FROM", default_value_t = From::Default)]
     tolerance: From,
-    /// Replace the relative tolerance of floating-point outputs
+    /// Override the relative tolerance for floating-point outputs
     #[arg(long, value_name = "NUMBER", conflicts_with = "tolerance")]
     rtol: Option<Tolerance>,
-    /// Replace the absolute tolerance of floating-point outputs
+    /// Override the absolute tolerance for floating-point outputs
     #[arg(long, value_name = "NUMBER", conflicts_with = "tolerance")]
     atol: Option<Tolerance>,
-    /// The plugin that compares the outputs; without one, onnxport does. With --taps, one that runs the model as well compares
-    /// the values inside of it where they are, such as on the GPU
+    /// The plugin that compares outputs instead of onnxport. With --taps, a plugin that also runs the model compares
+    /// intermediate values on its device, such as the GPU
     #[arg(long, value_name = "PLUGIN")]
     comparer: Option<String>,
-    /// An option of the comparer, such as `device=1` or `memory=BYTES` of cuda-parity; can be repeated
+    /// An option for the comparer, such as `device=1` or `memory=BYTES` for cuda-parity; can be repeated
     #[arg(long = "comparer-option", value_name = "NAME=VALUE", requires = "comparer")]
     comparer_options: Vec<NameValue>,
-    /// Compare without the plugin what it cannot compare here, with a warning, instead of failing
+    /// If the plugin cannot compare something, compare it without the plugin and warn instead of failing
     #[arg(long, requires = "comparer")]
     comparer_fallback: bool,
-    /// Also hold the values inside of the model against those that were recorded with the program, against another
-    /// executor's, or against those of onnxport's own evaluator; a report shows the error along the graph
+    /// Also compare intermediate values with recorded ones, with another executor's, or with those of onnxport's own
+    /// evaluator; a report shows the error along the graph
     #[arg(long)]
     taps: bool,
     #[command(flatten)]
@@ -88,7 +87,7 @@ pub(crate) struct Arguments {
 enum From {
     /// The element types
     Default,
-    /// The noise of the computation
+    /// The numerical noise of the program
     Auto,
 }
 
@@ -96,15 +95,15 @@ enum From {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Drawn calls")]
 struct DrawingArguments {
-    /// How the values of an input are drawn: normal(MEAN,DEVIATION), uniform(LOW,HIGH), integers(LOW,HIGH), ones,
-    /// arange or mask; can be repeated. Other inputs have the rule that their recorded values, and what reads them,
-    /// suggest
+    /// How to generate the values of an input: normal(MEAN,DEVIATION), uniform(LOW,HIGH), integers(LOW,HIGH), ones,
+    /// arange or mask; can be repeated. For other inputs, the recorded values and the operators that read them suggest
+    /// a rule
     #[arg(long = "draw", value_name = "INPUT=RULE")]
     rules: Vec<Draw>,
-    /// Draw a call whose values depend on this number
+    /// Generate a call with random values from this seed
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
-    /// The most that all values of the program may take in the largest call that is drawn
+    /// Memory budget for all values of the program in the largest generated call
     #[arg(long, value_name = "SIZE", default_value = "64MiB")]
     max_memory: ByteSize,
 }
@@ -146,7 +145,7 @@ pub(crate) fn run_against(arguments: &Arguments, held: Option<&Held>, progress: 
 
 fn verify(arguments: &Arguments, held: Option<&Held>, progress: &Progress) -> CommandResult {
     if !arguments.model.is_file() {
-        let message = format!("there is no file {}", arguments.model.display());
+        let message = format!("file not found: {}", arguments.model.display());
         return Err(Diagnostic::error(Code::READ_IO, message).into());
     }
     arguments.reports.check()?;
@@ -203,7 +202,7 @@ fn inside(
     progress.stage("comparing the values");
     let _deadline =
         progress.clone().deadline(arguments.runtime.deadline(), first.name(), "comparing the values")?;
-    // Where the plugin that compares runs the model, values inside of it stay where they are.
+    // Where the plugin that compares runs the model, intermediate values stay on its device.
     let in_place = arguments.comparer.as_deref() == Some(first.id());
     let mut options = SearchOptions { whole: true, in_place, ..SearchOptions::default() };
     let recording = arguments.against.as_deref().map(Recorded::beside).filter(|path| path.is_file());
@@ -238,7 +237,7 @@ fn calls_of(
     held: &Held,
 ) -> Result<(Against, PathBuf), Outcome> {
     if arguments.against.is_some() {
-        let message = "the model is held against the program in memory, and against no file";
+        let message = "the model is compared with the program in memory; a file cannot be given as well";
         return Err(Diagnostic::error(Code::USAGE, message).into());
     }
     let drawing = arguments.drawing.drawing(true);
@@ -265,8 +264,8 @@ fn calls(arguments: &Arguments, host: &Host, signature: &Signature) -> Result<(A
             found => found?,
         },
         None if arguments.executors.len() < 2 && !arguments.reference.evaluates() => {
-            let message = "there is nothing to hold the model against";
-            let help = "name its program with --against, several executors, or --reference evaluator";
+            let message = "there is nothing to compare the model with";
+            let help = "give its program with --against, several executors, or --reference evaluator";
             return Err(Diagnostic::error(Code::USAGE, message).help(help).into());
         }
         None if inputs.is_empty() => {

@@ -22,10 +22,10 @@ pub(crate) struct VerifyingArguments {
     /// Do not run the model
     #[arg(long)]
     pub no_verify: bool,
-    /// Fail where the model cannot be run, or there are no expected values to compare with
+    /// Fail if the model cannot be run or if there are no expected values
     #[arg(long, conflicts_with = "no_verify")]
     require_verified: bool,
-    /// Keep a model that fails, as OUTPUT with `.failed` in its name; otherwise nothing is written then
+    /// Keep a model that fails, as OUTPUT with `.failed` in its name, instead of discarding it
     #[arg(long, conflicts_with = "no_verify")]
     pub keep_failed: bool,
     #[command(flatten)]
@@ -86,11 +86,11 @@ impl VerifyingArguments {
             Ok(verification) => {
                 verified::describe(&verification, &source, &mut outcome);
                 if self.require_verified && !verification.says_something() {
-                    let message = "there are no expected values to compare with, as --require-verified asks";
+                    let message = "--require-verified: there are no expected values to compare with";
                     let help = "save the program with `onnxport.save(program, path)` of the Python package";
                     outcome.fail(Diagnostic::error(Code::VERIFY_EXPECTED, message).help(help));
                 } else if self.require_verified && verification.has_one_size() {
-                    let message = "the model is not verified at other sizes, as --require-verified asks";
+                    let message = "--require-verified: the model was verified only at the recorded sizes";
                     let help =
                         "export the program so that it takes other sizes, or leave out --require-verified";
                     outcome.fail(Diagnostic::error(Code::VERIFY_EXPECTED, message).help(help));
@@ -106,7 +106,7 @@ impl VerifyingArguments {
     pub(crate) fn skip(&self, outcome: &mut Outcome, why: &Diagnostic) {
         outcome.put("not_verified", &why.message);
         if self.require_verified {
-            let message = format!("the model is not verified, as --require-verified asks: {}", why.message);
+            let message = format!("--require-verified: the model was not verified: {}", why.message);
             let code =
                 if why.code == Code::VERIFY_NO_EXECUTOR { why.code.clone() } else { Code::VERIFY_EXPECTED };
             outcome.fail(Diagnostic { help: why.help.clone(), ..Diagnostic::error(code, message) });
@@ -124,7 +124,7 @@ pub(crate) fn withheld(path: &Path, kept: Option<&Path>) -> Diagnostic {
     let (message, help) = match kept {
         Some(kept) => (format!("the model is kept as `{}`; do not trust it", kept.display()), None),
         None => {
-            let help = "--keep-failed keeps a model that fails beside it, --no-verify does not run it";
+            let help = "use --keep-failed to keep a failed model, or --no-verify to skip the check";
             (format!("`{path}` was not written"), Some(help.to_owned()))
         }
     };

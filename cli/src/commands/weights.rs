@@ -24,19 +24,19 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Give a model the weights for which it waits
+    /// Bind weights to a model that was written without them
     Bind(BindArguments),
 }
 
 #[derive(Debug, Args)]
 struct BindArguments {
-    /// A model that `onnxport convert --weightless` wrote
+    /// A model written by `onnxport convert --weightless`
     model: PathBuf,
-    /// A file of weights, or a folder of shards: .safetensors, an index of shards, a checkpoint of
-    /// torch.save, a .pt2; can be repeated
+    /// A weight file or a folder of shards: .safetensors, an index of shards, a torch.save checkpoint, a .pt2; can be
+    /// repeated
     #[arg(long = "from", value_name = "PATH", required = true)]
     from: Vec<PathBuf>,
-    /// The model to write, if not over the one that waits
+    /// The model to write; by default, the input model is overwritten
     #[arg(short, long, value_name = "ONNX")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -71,7 +71,7 @@ fn bind(arguments: &BindArguments, progress: &Progress) -> CommandResult {
         let _ = write!(files, ", {} ({})", count(written.data.len(), "data file"), bytes(written.data_bytes));
     }
     if !written.sources.is_empty() {
-        let _ = write!(files, ", {} read where they are", bytes(written.source_bytes));
+        let _ = write!(files, ", {} read in place", bytes(written.source_bytes));
     }
     outcome.summary = format!("{}  {files}\n", bold("bound"));
     let paths = std::iter::once(&written.model).chain(&written.data).chain(&written.manifest);

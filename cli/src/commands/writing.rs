@@ -21,10 +21,10 @@ use crate::tensors;
 pub(crate) struct WriteArguments {
     #[command(flatten)]
     places: Places,
-    /// Leave out the data of parameters, buffers and constants of the program
+    /// Omit the data of the program's parameters, buffers and constants
     #[arg(long)]
     pub no_initializers: bool,
-    /// Declare parameters, buffers and constants of the program as inputs, behind the others
+    /// Declare the program's parameters, buffers and constants as inputs after the others
     #[arg(long)]
     initializers_as_inputs: bool,
     #[command(flatten)]
@@ -35,8 +35,8 @@ pub(crate) struct WriteArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Writing")]
 pub(crate) struct PlanArguments {
-    /// Print what would be written, and how much space and memory it takes; write nothing. With
-    /// =tensors, also where every tensor comes from, what happens to it and where it goes
+    /// Print the files, disk space and memory that writing would take, without writing. With =tensors, also list the
+    /// source, transforms and destination of every tensor
     #[arg(long, value_enum, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "files")]
     pub plan: Option<Planned>,
 }
@@ -44,9 +44,9 @@ pub(crate) struct PlanArguments {
 /// What a plan shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Planned {
-    /// The files and what they take
+    /// The files and their sizes
     Files,
-    /// Every tensor as well
+    /// Also every tensor
     Tensors,
 }
 
@@ -120,11 +120,9 @@ fn text(plan: &WritePlan, options: &WriteOptions) -> String {
     let mut out = format!("{}\n{}", bold("files"), table(&rows));
     let counts = plan.tensors;
     let mut others = String::new();
-    for (n, what) in [
-        (counts.pointed, "where they are"),
-        (counts.unbound, "still to be given"),
-        (counts.left_out, "left out"),
-    ] {
+    for (n, what) in
+        [(counts.pointed, "read in place"), (counts.unbound, "unbound"), (counts.left_out, "left out")]
+    {
         if n > 0 {
             // Writing to a String cannot fail.
             let _ = write!(others, ", {n} {what}");

@@ -50,7 +50,7 @@ impl Facts<'_> {
         };
         let unbound = match self.written.unbound {
             0 => String::new(),
-            n => format!(", {n} of them still to be given"),
+            n => format!(", {n} of them unbound"),
         };
         let _ = writeln!(
             out,
@@ -73,7 +73,7 @@ impl Facts<'_> {
             }
         }
         if !self.written.sources.is_empty() {
-            let _ = write!(files, ", {} read where they are", bytes(self.written.source_bytes));
+            let _ = write!(files, ", {} read in place", bytes(self.written.source_bytes));
         }
         if let Some(manifest) = &self.written.manifest {
             let _ = write!(files, ", {}", manifest.display());

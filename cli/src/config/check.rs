@@ -95,14 +95,14 @@ pub(crate) fn check(
 
 /// The error for a preset that there is not.
 pub(crate) fn no_preset(name: &str, known: &[String]) -> Diagnostic {
-    let problem = Diagnostic::error(Code::CONFIG_PRESET, format!("there is no preset `{name}`"));
+    let problem = Diagnostic::error(Code::CONFIG_PRESET, format!("unknown preset `{name}`"));
     match known::nearest(name, known.iter().map(String::as_str)) {
         Some(near) => problem.help(format!("did you mean `{near}`?")),
         None if known.is_empty() => problem.help(format!(
             "no file with options has presets: write the table `[preset.{name}.convert]` into {}",
             super::locate::NAME
         )),
-        None => problem.help(format!("there are {}", known.join(", "))),
+        None => problem.help(format!("available: {}", known.join(", "))),
     }
 }
 
@@ -194,9 +194,8 @@ impl Checker<'_> {
         let cli = self.cli;
         let is_option = self.commands.iter().any(|(_, command)| resolve(command, &key.name).is_some());
         if !matches!(key.value.data, Data::Table(_)) && is_option && preset.is_none() {
-            let message = format!("the option `{}` stands outside of a table", key.name);
-            let help =
-                "write it below that of a command, such as `[convert]`, or below `[all]` for every command";
+            let message = format!("the option `{}` is outside a table", key.name);
+            let help = "move it to a command's table, such as `[convert]`, or to `[all]` for every command";
             return self.problem(Code::CONFIG_KEY, &key.place, &message, Some(help.to_owned()));
         }
         if let Some(known) = cli.find_subcommand(&key.name).filter(|command| !known::takes(command)) {
@@ -205,8 +204,8 @@ impl Checker<'_> {
         }
         let near = known::nearest(&key.name, names.iter().copied());
         let help = near.map(|near| format!("did you mean `{near}`?"));
-        let help = help.unwrap_or_else(|| format!("there are {}", names.join(", ")));
-        let message = format!("`[{shown}]` is the table of no command");
+        let help = help.unwrap_or_else(|| format!("available: {}", names.join(", ")));
+        let message = format!("no command has a table `[{shown}]`");
         self.problem(Code::CONFIG_KEY, &key.place, &message, Some(help));
     }
 
@@ -244,14 +243,13 @@ impl Checker<'_> {
         }
         let mut places = commands.iter().flat_map(|(_, command)| command.get_positionals());
         if places.any(|arg| arg.get_id() == key.name.as_str()) {
-            let message =
-                format!("`{}` stands on the command line only: it is what the command is about", key.name);
+            let message = format!("`{}` is a positional argument and cannot come from a file", key.name);
             return self.problem(Code::CONFIG_KEY, &key.place, &message, None);
         }
         let names = commands.iter().flat_map(|(_, command)| known::names(command));
         let help = known::nearest(&key.name, names).map(|near| format!("did you mean `{near}`?"));
         let message = format!("`[{shown}]` has no option `{}`", key.name);
-        let help = help.or_else(|| Some("`onnxport schema onnxport.toml` says which there are".to_owned()));
+        let help = help.or_else(|| Some("`onnxport schema onnxport.toml` lists the options".to_owned()));
         self.problem(Code::CONFIG_KEY, &key.place, &message, help);
     }
 }
@@ -291,7 +289,7 @@ fn read<'c>(command: &'c Command, key: &Key) -> Result<(&'c Arg, Value), Wrong> 
             Ok((arg, Value::Array(vec![one(arg, &key.value)?])))
         }
         (Some((arg, false)), _) => Ok((arg, one(arg, &key.value)?)),
-        (None, _) => Err(wrong("is no option".to_owned())),
+        (None, _) => Err(wrong("is not an option".to_owned())),
     }
 }
 

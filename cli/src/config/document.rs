@@ -153,7 +153,7 @@ fn node(value: &Spanned<DeValue<'_>>, place: &impl Fn(Range<usize>) -> Place) ->
         },
         DeValue::Float(number) => match number.as_str().parse().ok().and_then(Number::from_f64) {
             Some(number) => Data::Number(number),
-            None => Data::Other("no finite number"),
+            None => Data::Other("a number that is not finite"),
         },
         DeValue::Datetime(_) => Data::Other("a date"),
         DeValue::Array(all) => Data::List(all.iter().map(|value| node(value, place)).collect()),

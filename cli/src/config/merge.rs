@@ -117,12 +117,12 @@ fn reach(arg: &Arg, entry: &Entry, place: &locate::Place) -> Result<(), Diagnost
         Err(Diagnostic::error(Code::CONFIG_TRUST, message).help(help))
     };
     match known::reach(arg) {
-        Some(Reach::Code(None)) => refuse("can run code, and this file was found, not named"),
+        Some(Reach::Code(None)) => refuse("can run code, so it is only read from a file that you name"),
         Some(Reach::Code(Some(value))) if texts(&entry.value).any(|text| text == value) => {
-            refuse(&format!("is `{value}`, which can run code, and this file was found, not named"))
+            refuse(&format!("is `{value}`, which can run code, so it is only read from a file that you name"))
         }
         Some(Reach::Writes) if !texts(&entry.value).all(|path| is_below(&place.path, Path::new(path))) => {
-            refuse("is a path outside of the file's folder, and this file was found, not named")
+            refuse("is a path outside the file's folder, so it is only read from a file that you name")
         }
         _ => Ok(()),
     }

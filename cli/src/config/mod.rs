@@ -68,7 +68,7 @@ impl Used {
         };
         let place = |option: &OptionJson| option.place.clone().unwrap_or_default();
         let named: Vec<String> = (self.0.options.iter().filter(is_named))
-            .map(|option| format!("`{}` is said at {}", option.name, place(option)))
+            .map(|option| format!("`{}` is set at {}", option.name, place(option)))
             .collect();
         (!named.is_empty()).then(|| named.join(", "))
     }
@@ -183,7 +183,7 @@ pub(crate) fn object(
     cli.build();
     let command = name.split(' ').try_fold(&cli, |command, word| command.find_subcommand(word));
     let unknown = || {
-        Diagnostic::error(Code::USAGE, format!("there is no command `{name}`"))
+        Diagnostic::error(Code::USAGE, format!("unknown command `{name}`"))
             .help("`onnxport --help` lists the commands")
     };
     let command = command.ok_or_else(unknown)?;
@@ -193,7 +193,7 @@ pub(crate) fn object(
         (Some(Value::String(path)), _) => Wanted::File(path.into()),
         (None | Some(Value::Null), _) => Wanted::Search,
         (Some(other), _) => {
-            let message = format!("`config` is a path, or false for none, not {other}");
+            let message = format!("`config` takes a path or false, not {other}");
             return Err(Diagnostic::error(Code::USAGE, message).into());
         }
     };
@@ -201,7 +201,7 @@ pub(crate) fn object(
         Some(Value::String(name)) => Some(name),
         None | Some(Value::Null) => None,
         Some(other) => {
-            let message = format!("`preset` is a name, not {other}");
+            let message = format!("`preset` takes a name, not {other}");
             return Err(Diagnostic::error(Code::USAGE, message).into());
         }
     };
@@ -259,9 +259,7 @@ impl Request<'_> {
         if known::commands(cli).iter().all(|(known, _)| known != self.words) {
             if self.is_asked {
                 let message = format!("`onnxport {}` takes no options from a file", words.join(" "));
-                return Err(Diagnostic::error(Code::USAGE, message)
-                    .help("leave out the option about it")
-                    .into());
+                return Err(Diagnostic::error(Code::USAGE, message).help("leave out this option").into());
             }
             return Ok(None);
         }
@@ -288,10 +286,12 @@ impl Request<'_> {
             if place.named {
                 found.project = Some(place.path.display().to_string());
             } else {
-                let message =
-                    format!("the plugins of {} are not used: it was found, not named", place.path.display());
+                let message = format!(
+                    "ignored the plugins of {}: plugins are only loaded from a file that you name",
+                    place.path.display()
+                );
                 let help = format!(
-                    "`--project {0}` uses its plugins, `--config {0}` all of it",
+                    "`--project {0}` loads its plugins; `--config {0}` also applies its options",
                     place.path.display()
                 );
                 let note = Diagnostic::error(Code::CONFIG_TRUST, message).help(help);

@@ -16,7 +16,7 @@ fn page() -> String {
     let commands = known::commands(&cli);
     let mut page = String::from(HEAD);
     let is_everywhere = |arg: &&Arg| arg.is_global_set();
-    page.push_str("\nEvery command has these, which stand best below `[all]`:\n");
+    page.push_str("\nEvery command accepts these options, usually set in `[all]`:\n");
     if let Some((_, first)) = commands.first() {
         page.push_str(&table(known::options(first).filter(is_everywhere)));
     }

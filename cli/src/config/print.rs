@@ -97,7 +97,7 @@ pub(super) fn outcome(
     rows: &[Row<'_>],
 ) -> Outcome {
     // Paths are relative to the working directory by now.
-    let mut text = faint("# as an onnxport.toml in the working directory can hold it");
+    let mut text = faint("# the equivalent onnxport.toml in the working directory");
     let _ = writeln!(text, "\n[{}]", words.join("."));
     let mut lines = Vec::new();
     for Row { arg, value, from } in rows {

@@ -36,7 +36,7 @@ pub(crate) fn schema() -> Value {
     tables.extend(project.into_iter().map(|(name, value)| (name.to_owned(), value)));
     let presets = json!({
         "type": "object",
-        "description": "Tables that count when --preset names them",
+        "description": "Tables that --preset selects",
         "additionalProperties": closed(below),
     });
     tables.insert(known::PRESET.to_owned(), presets);
@@ -90,7 +90,7 @@ fn properties(command: &Command) -> Map<String, Value> {
         let is_flag = known::kind(arg) == Kind::Flag;
         let Some(positive) = known::long(arg).strip_prefix("no-").filter(|_| is_flag) else { continue };
         if known::options(command).all(|other| known::long(other) != positive) {
-            let help = format!("false is what no-{positive} = true says");
+            let help = format!("false is the same as no-{positive} = true");
             properties.insert(positive.to_owned(), json!({ "type": "boolean", "description": help }));
         }
     }

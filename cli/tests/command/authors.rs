@@ -49,7 +49,7 @@ fn a_new_project_tests_itself_and_passes_the_check() {
     let manifest = std::fs::read_to_string(&path).expect("a manifest");
     std::fs::write(&path, manifest.replace("0.1.0", "0.2.0")).expect("a file");
     let (exit, checked) = check(&library, &[]);
-    let wrong = ("manifest".to_owned(), "version is `0.2.0` where the library has `0.1.0`".to_owned());
+    let wrong = ("manifest".to_owned(), "version is `0.2.0`, but the library has `0.1.0`".to_owned());
     assert_eq!((exit, of(&checked, "fail")), (Some(70), vec![wrong]));
     // A second one is not written over the first.
     let again = onnxport_in(folder.path(), &["plugin", "new", "fresh-ops", "--sdk", sdk, "--json"]);
@@ -143,7 +143,7 @@ fn what_ends_or_holds_up_the_process_is_a_finding() {
     };
     for (mode, step, reason) in [
         ("abort", "lowering/1 aten.relu.default", "aborted while lowering `aten.relu.default`"),
-        ("segfault", "lowering/1 aten.relu.default", "accessed memory that is not there"),
+        ("segfault", "lowering/1 aten.relu.default", "accessed invalid memory"),
         ("loop", "lowering/1 aten.relu.default", "did not come back within 4 s"),
         ("stale", "lowering/1 aten.relu.default", "lowered to something else the second time"),
         ("panic_attach", "attach", "ended the process"),

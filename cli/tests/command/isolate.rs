@@ -66,7 +66,7 @@ fn what_is_right_is_the_same_in_a_process_of_its_own() {
         let (exit, said) = answer(repository(), &[&start[..], more].concat());
         assert_eq!(exit, Some(0), "{said}");
         let by = said["run"]["executor"].as_str().expect("what ran it");
-        assert_eq!(by.ends_with(", in a process of its own"), !more.is_empty(), "{by}");
+        assert_eq!(by.ends_with(", in a separate process"), !more.is_empty(), "{by}");
     }
     let [here, apart] = values.map(|path| std::fs::read(path).expect("it was written"));
     assert_eq!(here, apart);
@@ -99,7 +99,7 @@ fn a_hang_is_ended_when_its_time_is_over() {
     for (when, doing) in [("open", "starting"), ("load", "loading the model"), ("run", "running the model")] {
         let (exit, code, message) = run(&format!("{when}-hang"), &["--isolate", "--timeout", "0.5"]);
         assert_eq!((exit, code.as_str()), (Some(4), "OP705"), "{message}");
-        let told = format!("Faulty did not come back from {doing} within 0.5 s; its process was ended");
+        let told = format!("Faulty did not finish {doing} within 0.5 s; its process was ended");
         assert_eq!(message, told);
     }
 }
@@ -115,13 +115,13 @@ fn a_refusal_is_the_runtime_s_own() {
 #[test]
 fn answers_that_are_not_the_model_s_are_told() {
     let cases = [
-        ("few", "Faulty gives no output `y`"),
-        ("many", "Faulty gives an output `y`, which the model does not have"),
-        ("name", "Faulty gives the output `z` where `y` belongs"),
-        ("rank", "Faulty gives the output `y` as f32[6], and the model declares f32[2, 3]"),
-        ("shape", "Faulty gives the output `y` as f32[3, 2], and the model declares f32[2, 3]"),
-        ("dtype", "Faulty gives the output `y` as i32[2, 3], and the model declares f32[2, 3]"),
-        ("bytes", "Faulty gives the output `y` as f32[2, 3], with 20 bytes"),
+        ("few", "Faulty did not return the output `y`"),
+        ("many", "Faulty returned an output `y`, which the model does not have"),
+        ("name", "Faulty returned the output `z` instead of `y`"),
+        ("rank", "Faulty returned the output `y` as f32[6], but the model declares f32[2, 3]"),
+        ("shape", "Faulty returned the output `y` as f32[3, 2], but the model declares f32[2, 3]"),
+        ("dtype", "Faulty returned the output `y` as i32[2, 3], but the model declares f32[2, 3]"),
+        ("bytes", "Faulty returned the output `y` as f32[2, 3], with 20 bytes"),
     ];
     for (does, told) in cases {
         for more in [&[][..], APART] {

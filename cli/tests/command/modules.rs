@@ -49,8 +49,8 @@ fn the_tree_is_printed() {
     let text = String::from_utf8_lossy(&output.stdout);
     let (tree, last) = text.split_once("compared").expect("a summary");
     let expected = "\
-(the model) (Deep)  disagrees; off by up to 2.50e-1, relatively inf
-  layers.1 (Layer)  does not convert; no lowering; it begins here
+(the model) (Deep)  disagrees; absolute error up to 2.50e-1, relative inf
+  layers.1 (Layer)  does not convert; no lowering; starts here
   1 more            not looked at
 ";
     assert_eq!(tree, expected);
@@ -86,7 +86,7 @@ fn the_tree_is_a_page() {
         page.contains("layers.1 does not convert") && page.contains("`aten.frexp.Tensor` has no lowering")
     );
     assert!(!page.contains("http://") && !page.contains("https://"));
-    assert!(read("tree.txt").contains("it begins here"));
+    assert!(read("tree.txt").contains("starts here"));
     let said: serde_json::Value = serde_json::from_str(&read("tree.json")).expect("JSON");
     assert_eq!(said["modules"]["root"]["children"][1]["begins"], true);
 }

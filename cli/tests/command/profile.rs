@@ -120,8 +120,14 @@ fn a_report_of_memory_is_held_against_itself() {
     let text = std::fs::read_to_string(&report).expect("a report");
     let told: Value = serde_json::from_str(&text).expect("JSON");
     for (changed, why) in [
-        (json!({"end": 7, "peak": 5, "growth": 1}), "conversion.memory.lower has a peak below what it held"),
-        (json!({"end": 7, "peak": 9, "growth": -3}), "conversion.memory.lower has a peak below what it held"),
+        (
+            json!({"end": 7, "peak": 5, "growth": 1}),
+            "conversion.memory.lower has a peak below its final size",
+        ),
+        (
+            json!({"end": 7, "peak": 9, "growth": -3}),
+            "conversion.memory.lower has a peak below its final size",
+        ),
         (json!({"end": "7"}), "conversion.memory.lower holds no numbers"),
     ] {
         let mut told = told.clone();
@@ -135,7 +141,7 @@ fn a_report_of_memory_is_held_against_itself() {
     told["conversion"]["memory"]["lunch"] = told["conversion"]["memory"]["lower"].clone();
     std::fs::write(&report, format!("{told:#}\n")).expect("it is written");
     let said = onnxport(&["report", &model, "--check", &report]).stderr;
-    assert!(String::from_utf8_lossy(&said).contains("conversion.memory.lunch is no stage that took time"));
+    assert!(String::from_utf8_lossy(&said).contains("conversion.memory.lunch is not a stage with a time"));
 }
 
 #[test]

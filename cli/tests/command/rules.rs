@@ -139,7 +139,7 @@ fn a_rule_is_shown_with_what_it_does() {
     assert!(text.contains("The negative of a negative.") && text.contains("before\nopset"), "{text}");
     let unknown = onnxport(&["rules", "negate_thrice"]);
     assert_eq!(unknown.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&unknown.stderr).contains("there is no rule or pass `negate_thrice`"));
+    assert!(String::from_utf8_lossy(&unknown.stderr).contains("unknown rule or pass `negate_thrice`"));
 }
 
 /// A model with a place for a rule of level 1 and for one of plugin `fusions`, in a folder.

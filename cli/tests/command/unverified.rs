@@ -184,7 +184,7 @@ fn an_interface_that_is_not_the_programs_is_said_in_a_sentence() {
         graph.input.retain(|input| input.name() != "seen");
         model.graph = Some(graph);
     });
-    let message = "the model does not keep the state `seen`: there is no input `seen`";
+    let message = "the model does not keep the state `seen`: unknown input `seen`";
     assert_eq!((code, said), (Some(4), vec![message.to_owned()]));
     let (code, said) = edited(folder, |model| {
         let mut graph = graph(model);
@@ -200,7 +200,7 @@ fn an_interface_that_is_not_the_programs_is_said_in_a_sentence() {
         model.graph = Some(graph);
     });
     assert_eq!((code, said.len()), (Some(4), 3));
-    assert!(said[0].ends_with("1 outputs came out where the program has 2"), "{said:?}");
+    assert!(said[0].ends_with("1 outputs returned, but the program has 2"), "{said:?}");
     let (code, said) = edited(folder, |model| {
         let mut graph = graph(model);
         graph.output.retain(|output| output.name() != "seen.next");
@@ -263,7 +263,7 @@ graph {
     let before = listing(folder);
     let start = Instant::now();
     let (code, said) = answer(folder, &["verify", "m.onnx", "--against", "good.pt2", "--timeout", "1"]);
-    let message = "ONNX Runtime did not come back from running the case traced within 1 s";
+    let message = "ONNX Runtime did not finish running the case traced within 1 s";
     let found = &said["diagnostics"][0];
     assert_eq!((code, &found["code"], &found["message"]), (Some(4), &"OP705".into(), &message.into()));
     assert!(start.elapsed() < Duration::from_secs(20));

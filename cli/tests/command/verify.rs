@@ -241,6 +241,6 @@ fn values_are_compared_by_the_plugin_that_has_them() {
     assert_eq!(code, Some(0), "{said}");
     let told = &said["diagnostics"][0];
     assert_eq!((&told["code"], &told["severity"]), (&"OP720".into(), &"warning".into()), "{said}");
-    let why = "results are not compared where they are";
+    let why = "results are not compared on the device";
     assert_eq!(said["bisect"]["values"]["not_in_place"], why, "{said}");
 }

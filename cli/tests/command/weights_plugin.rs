@@ -116,7 +116,7 @@ fn a_quantiser_that_breaks_a_promise_is_named() {
             70,
             [
                 "OP801",
-                "`hasty/nan` chose the scale NaN, which is no number above 0 that f32 has (`fc0.weight`)",
+                "`hasty/nan` chose the scale NaN, which is not a positive number of type f32 (`fc0.weight`)",
             ],
         ),
         ("negative", 70, ["OP801", "`hasty/negative` chose the scale -"]),

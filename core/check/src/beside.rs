@@ -1,4 +1,4 @@
-//! The manifest beside the library, held against what the library says; and the one that it should have.
+//! The manifest beside the library, compared with the library; and the correct manifest.
 
 use std::io::Write;
 use std::path::Path;
@@ -52,7 +52,7 @@ fn compare(stated: &Manifest, right: &Manifest) -> Finding {
     let differing: Vec<String> = fields
         .iter()
         .filter(|(_, stated, right)| stated != right)
-        .map(|(field, stated, right)| format!("{field} is `{stated}` where the library has `{right}`"))
+        .map(|(field, stated, right)| format!("{field} is `{stated}`, but the library has `{right}`"))
         .chain(match hashes {
             (Some(stated), Some(right)) if !stated.eq_ignore_ascii_case(right) => {
                 Some(format!("sha256 is not the library's, {right}"))
@@ -64,7 +64,7 @@ fn compare(stated: &Manifest, right: &Manifest) -> Finding {
         return Finding::fail(CHECK, differing.join("; ")).next("write a right one with --write-manifest");
     }
     let hash = if stated.sha256.is_some() { "with its hash" } else { "without a hash" };
-    Finding::pass(CHECK, format!("says what the library says, {hash}"))
+    Finding::pass(CHECK, format!("matches the library, {hash}"))
 }
 
 /// Writes the manifest whole or not at all, and returns where.

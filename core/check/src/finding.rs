@@ -1,4 +1,4 @@
-//! What one check says.
+//! The result of one check.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use onnxport_core::diagnose::{Code, Diagnostic};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// The library does what it must.
+    /// The library passes.
     Pass,
     /// It does not.
     Fail,
@@ -17,16 +17,16 @@ pub enum Verdict {
     Skip,
 }
 
-/// What one check found.
+/// The finding of one check.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Finding {
-    /// What was checked.
+    /// The check.
     pub check: String,
     /// How it ended.
     pub verdict: Verdict,
-    /// What was seen, or why the check was skipped.
+    /// The observation, or the reason why the check was skipped.
     pub reason: String,
-    /// What the author can do; empty where there is nothing to do.
+    /// Advice for the author; empty if there is nothing to do.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub next: String,
     /// The code of a failure that has one of its own.

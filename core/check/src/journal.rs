@@ -1,5 +1,5 @@
-//! The file through which a probe says what it does and finds, a line of JSON per event. It is flushed
-//! before every step, so that it says which one ended the process.
+//! The file in which a probe records its steps and findings, as one line of JSON per event. It is flushed before every
+//! step, so that it says which one ended the process.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Finding;
 
-/// What a probe says.
+/// An event of a probe.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Event {
     /// A step begins.
@@ -19,13 +19,13 @@ pub(super) enum Event {
     Found(Finding),
     /// The step ends and has nothing to say.
     End,
-    /// What the library says that it is.
+    /// The description that the library gives of itself.
     Said(Said),
     /// Something that must be the same in every process.
     Seen { key: String, value: String },
 }
 
-/// What a library says that it is.
+/// The description that a library gives of itself.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Said {
     pub id: String,
@@ -34,7 +34,7 @@ pub(super) struct Said {
     pub provides: Vec<String>,
 }
 
-/// What a probe left for others.
+/// The results of a probe that other probes use.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
     pub said: Option<Said>,
@@ -54,7 +54,7 @@ impl Journal {
         Ok(Self { file: File::create(path)?, skip, count: 0 })
     }
 
-    /// What cannot be written is missing when it is read, which the other side takes for an early end.
+    /// An event that cannot be written is missing, which the reader takes for an early end.
     pub(super) fn write(&mut self, event: &Event) {
         let Ok(mut line) = serde_json::to_vec(event) else { return };
         line.push(b'\n');

@@ -38,7 +38,7 @@ pub struct CheckOptions {
     pub write_manifest: bool,
 }
 
-/// What the checks found.
+/// The findings of the checks.
 #[derive(Clone, Debug, Default)]
 pub struct Checked {
     /// In the order of the checks.
@@ -87,7 +87,7 @@ pub fn run(
         }
         let first = session.probe(interface.name, &mut checked)?;
         if interface.repeats {
-            // The same in another process: what was seen is compared, its findings are known.
+            // The same in another process: the seen values are compared; its findings are already known.
             let second = session.probe(interface.name, &mut Checked::default())?;
             checked.findings.push(deterministic(interface.name, &first, &second));
         }
@@ -99,7 +99,7 @@ pub fn run(
         .filter(|provided| interfaces::ALL.iter().all(|interface| interface.name != *provided))
         .collect();
     for name in unknown {
-        checked.findings.push(Finding::skip(name, "there are no checks of this interface yet"));
+        checked.findings.push(Finding::skip(name, "this interface has no checks yet"));
     }
     Ok(checked)
 }
@@ -109,7 +109,7 @@ fn deterministic(interface: &str, first: &Facts, second: &Facts) -> Finding {
     let name = format!("{interface} two processes");
     let differs = |key: &&String| second.seen.get(*key).is_some_and(|other| *other != first.seen[*key]);
     match first.seen.keys().find(differs) {
-        Some(key) => Finding::fail(&name, format!("`{key}` gives something else in another process"))
+        Some(key) => Finding::fail(&name, format!("`{key}` returns different results in another process"))
             .next("nothing that is emitted may depend on addresses, hash order, time or the environment"),
         None => Finding::pass(&name, format!("give the same for the same, {} of them", first.seen.len())),
     }
@@ -157,7 +157,7 @@ impl Session<'_> {
             let Some(why) = ended.reason(self.limit) else { return Ok(facts) };
             let (step, number) = open.unwrap_or_else(|| (name.to_owned(), usize::MAX));
             checked.findings.push(why.finding(&step));
-            // What follows needs what failed.
+            // The later steps need the one that failed.
             if number == usize::MAX || name == "library" {
                 return Ok(facts);
             }

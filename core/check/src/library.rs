@@ -1,4 +1,4 @@
-//! The library itself: its file, its root, what it says about itself, its panic guard.
+//! The library itself: its file, its root, its description, its panic guard.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -75,7 +75,7 @@ pub(super) fn probe(library: &Path, journal: &mut Journal) {
         })
     });
     if attached {
-        // What is wrong with the options refuses the host.
+        // Invalid options make the host refuse the plugin.
         let listed = if options.is_empty() { "the plugin takes none".to_owned() } else { options.join(", ") };
         journal.step("options", |_| Some(Finding::pass("options", listed)));
         journal.write(&Event::Said(Said {
@@ -100,7 +100,7 @@ fn identity(about: &About) -> Finding {
             .next("diagnostics, `--use` and manifests name the plugin by it");
     }
     if about.version.is_empty() {
-        return Finding::fail("about", "the plugin states no version").next("state one, such as `0.1.0`");
+        return Finding::fail("about", "the plugin has no version").next("state one, such as `0.1.0`");
     }
     if about.needs > about.contract {
         let (needs, contract) = (about.needs, about.contract);

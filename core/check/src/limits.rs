@@ -1,4 +1,4 @@
-//! What a probe's process may use.
+//! Resource limits for the process of a probe.
 
 /// The address space of a probe. A library that allocates without end fails in its own process.
 #[cfg(target_os = "linux")]

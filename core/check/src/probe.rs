@@ -1,4 +1,4 @@
-//! What the process of a probe does.
+//! The process of a probe.
 
 use onnxport_core::host::Known;
 use std::collections::BTreeMap;
@@ -13,14 +13,14 @@ use onnxport_core::diagnose::Diagnostic;
 use onnxport_core::host::{Source, attach, load, options};
 use onnxport_core::session::HOST_ROOT;
 
-/// What a process is to do.
+/// The task of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probe {
     /// Which probe: `library`, `revisions` or an interface.
     pub name: String,
     /// The library.
     pub library: PathBuf,
-    /// The file for what it finds.
+    /// The file for its findings.
     pub journal: PathBuf,
     /// How many of its steps an earlier process did.
     pub skip: usize,
@@ -29,7 +29,7 @@ pub struct Probe {
 /// Does the probe. `linked` are plugins whose schemas describe operators that the library may lower.
 ///
 /// # Errors
-/// When the journal cannot be written. What is wrong with the library is in the journal.
+/// When the journal cannot be written. Problems of the library are in the journal.
 pub fn probe(probe: &Probe, linked: &[&'static PluginRoot]) -> Result<(), Diagnostic> {
     limits::set();
     let mut journal = Journal::create(&probe.journal, probe.skip).map_err(|error| launch::problem(&error))?;

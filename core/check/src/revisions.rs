@@ -23,13 +23,13 @@ pub(super) fn probe(root: &PluginRoot, journal: &mut Journal) {
         let check = format!("host {version}");
         journal.step(&check, |_| {
             if version < needs {
-                return Some(Finding::skip(&check, format!("the plugin says that it needs {needs}")));
+                return Some(Finding::skip(&check, format!("the plugin states that it needs {needs}")));
             }
             Some(match play(root, version) {
                 status::OK => Finding::pass(&check, "the plugin attaches"),
                 status::PANICKED => Finding::fail(&check, "the plugin panics while it is attached"),
                 other => Finding::fail(&check, format!("the plugin does not attach (status {other})")).next(
-                    "use of a later host what it provides, or state the contract that the plugin needs",
+                    "use only functions that the host provides, or state the contract version that the plugin needs",
                 ),
             })
         });

@@ -3,7 +3,7 @@
 use std::io;
 use std::thread::{self, Builder, ScopedJoinHandle};
 
-/// What `count` threads make of `work`, all started before the first is waited for.
+/// The results of `work` on `count` threads, all started before the first is joined.
 ///
 /// # Errors
 /// When the system does not start one of them.

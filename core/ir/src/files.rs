@@ -12,7 +12,7 @@ use std::path::Path;
 pub fn open(path: &Path) -> io::Result<File> {
     // To open a pipe waits for somebody who writes.
     if !std::fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
     }
     File::open(path)
 }

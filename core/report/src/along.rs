@@ -8,7 +8,7 @@ use crate::chart::{Point, Points, State};
 use crate::page::Section;
 use crate::short;
 
-/// What the rows of the table are called.
+/// The prefix of the row ids of the table.
 const ROWS: &str = "value";
 
 /// How many values depart.
@@ -16,11 +16,11 @@ pub(crate) fn departures(found: &Found) -> usize {
     found.values.rows.iter().filter(|row| said(row, found) == Said::Departs).count()
 }
 
-/// What the page says of a value.
+/// The verdict of a value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Said {
     Agrees,
-    /// It is off as far as what its node reads explains.
+    /// Its error is explained by the errors of its node's inputs.
     HandedOn,
     /// It departs, and its node computed alone agrees.
     PassedOn,
@@ -65,14 +65,14 @@ pub(crate) fn section(found: &Found) -> Section {
         order: "nodes, in the order of the model".to_owned(),
         limit: None,
         points: rows().map(|(row, said)| point(row, said)).collect(),
-        keys: ["explained by rounding and by what the node reads", "departs", "not compared"]
+        keys: ["explained by rounding and by the node's inputs", "departs", "not compared"]
             .map(str::to_owned),
         rows: ROWS.to_owned(),
     };
     let body = html! {
         p {
-            "Values of " (short(&found.values.model)) " beside those of " (short(&found.values.reference)) ". A value departs where it is "
-            "farther off than what its node reads, and rounding, explain. What is off and does not depart was handed on."
+            "Values of " (short(&found.values.model)) " beside those of " (short(&found.values.reference)) ". A value diverges if its error is "
+            "larger than rounding and the errors of the node's inputs explain. Other errors were only propagated."
         }
         (picture.draw())
         (filter("values"))
@@ -87,12 +87,12 @@ pub(crate) fn section(found: &Found) -> Section {
     Section { id: "along", title: "Error along the graph".to_owned(), body }
 }
 
-/// What searches the table `id`.
+/// The search field of the table `id`.
 fn filter(id: &str) -> Markup {
     html! {
         div.filter data-table=(id) {
             input type="search" placeholder="operator, module, file" aria-label="Search the table";
-            label { input type="checkbox"; " only what departs" }
+            label { input type="checkbox"; " only diverging values" }
         }
     }
 }

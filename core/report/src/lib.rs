@@ -1,6 +1,6 @@
-//! Pages that one looks at: what a verification found, what the values inside of a model are, which modules are wrong, and
-//! what a model consists of, each as one HTML file that needs no network. [`verification`], [`values`] and [`modules`] make them of what `onnxport-core` found,
-//! [`model`] also as Markdown and JSON; [`page`] and [`chart`] know nothing of models.
+//! Report pages: verifications, intermediate values, faulty modules, and models, each as one HTML file that needs no
+//! network. [`verification`], [`values`] and [`modules`] render findings of `onnxport-core`, [`model`] also as Markdown
+//! and JSON; [`page`] and [`chart`] know nothing of models.
 
 mod along;
 pub mod chart;
@@ -59,7 +59,7 @@ pub fn values(model: &str, found: &Found) -> String {
     page::render(&Page { title: model.to_owned(), verdict, summary, facts, sections })
 }
 
-/// What ran something, or where something was recorded, without the folders that it lies in.
+/// The name of a runtime or of a recording, without its folder.
 fn short(source: &str) -> String {
     let name = source.split_once(", ").map_or(source, |(name, _)| name);
     let folder = name.find(['/', '\\']).and_then(|at| name.get(..at)?.rfind(' '));

@@ -1,4 +1,4 @@
-//! The modules of a program, each with what became of it when it was converted by itself.
+//! The modules of a program, each with the result of converting it separately.
 
 use maud::{Markup, html};
 use onnxport_core::bisect::modules::{Measure, Node, Pieces, Verdict as Outcome};
@@ -7,14 +7,14 @@ use crate::chart::{Point, Points, State};
 use crate::page::{self, Page, Section, Verdict};
 use crate::short;
 
-/// What the rows of the tree are called.
+/// The prefix of the row ids of the tree.
 const ROWS: &str = "module";
 
 /// The page of the modules of the program called `program`.
 pub fn modules(program: &str, found: &Pieces) -> String {
     let begins = found.found();
     let (verdict, summary) = match begins.as_slice() {
-        [] => (Verdict::Passed, "the program converts, and computes what PyTorch does".to_owned()),
+        [] => (Verdict::Passed, "the program converts, and agrees with PyTorch".to_owned()),
         [one] => (Verdict::Failed, format!("{} {}", name(one), one.verdict.text())),
         several => (Verdict::Failed, format!("something is wrong that begins in {} modules", several.len())),
     };
@@ -78,7 +78,7 @@ fn number(measure: Option<&Measure>) -> String {
 /// The tree as a picture of errors and as a table.
 fn tree(rows: &[Row<'_>]) -> Markup {
     let picture = Points {
-        values: "largest difference from what the module computes".to_owned(),
+        values: "largest difference from the module's outputs".to_owned(),
         order: "modules, in the order of the program".to_owned(),
         limit: None,
         points: rows.iter().map(|(_, node)| point(node)).collect(),
@@ -86,11 +86,11 @@ fn tree(rows: &[Row<'_>]) -> Markup {
         rows: ROWS.to_owned(),
     };
     html! {
-        p { "Each module was converted by itself, and run on what it gets in the recorded call." }
+        p { "Each module was converted separately and run on its inputs from the recorded call." }
         (picture.draw())
         div.filter data-table="modules" {
             input type="search" placeholder="module, class, verdict" aria-label="Search the table";
-            label { input type="checkbox"; " only what is wrong" }
+            label { input type="checkbox"; " only failures" }
         }
         div.scroll { table #modules {
             thead { tr {
@@ -130,7 +130,7 @@ fn line(at: usize, depth: usize, node: &Node) -> Markup {
     }
 }
 
-/// What was said of the modules in which something begins.
+/// The diagnostics of the modules at fault.
 fn details(begins: &[&Node]) -> Markup {
     html! {
         @for node in begins {

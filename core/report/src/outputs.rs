@@ -18,12 +18,12 @@ pub(crate) fn verdict(found: &[Verification]) -> (Verdict, String) {
         }
     }
     if found.is_empty() || !found.iter().all(Verification::passed) {
-        return (Verdict::Failed, format!("{wrong} of {calls} calls are not what they should be"));
+        return (Verdict::Failed, format!("{wrong} of {calls} calls differ from the expected values"));
     }
     if !found.iter().any(Verification::says_something) {
         return (Verdict::Open, format!("{calls} calls run; there were no values to compare them with"));
     }
-    (Verdict::Passed, format!("{calls} calls agree with what is expected"))
+    (Verdict::Passed, format!("{calls} calls agree with the expected values"))
 }
 
 /// One row for each output of each call.
@@ -126,7 +126,7 @@ pub(crate) fn histogram(decades: &[u64], lost: u64, atol: f64) -> Vec<Bar> {
     found
 }
 
-/// What was fed, and where expected values come from.
+/// The inputs, and the source of expected values.
 pub(crate) fn calls(found: &[Verification]) -> Markup {
     let several = found.len() > 1;
     let cases = || found.iter().flat_map(|one| one.cases.iter().map(move |case| (one, case)));

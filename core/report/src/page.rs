@@ -6,7 +6,7 @@ use onnxport_core::diagnose::render::printable;
 const STYLE: &str = include_str!("assets/page.css");
 const SCRIPT: &str = include_str!("assets/page.js");
 
-/// How what a page tells of ended.
+/// The verdict of a page.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Verdict {
     /// All is well.
@@ -34,7 +34,7 @@ impl Verdict {
 /// A page.
 #[derive(Clone, Debug)]
 pub struct Page {
-    /// What it is about.
+    /// Its subject.
     pub title: String,
     /// How it ended.
     pub verdict: Verdict,
@@ -42,7 +42,7 @@ pub struct Page {
     pub summary: String,
     /// Names and values at its head.
     pub facts: Vec<(String, String)>,
-    /// What follows, in order.
+    /// The sections, in order.
     pub sections: Vec<Section>,
 }
 
@@ -53,7 +53,7 @@ pub struct Section {
     pub id: &'static str,
     /// The heading.
     pub title: String,
-    /// What stands below it.
+    /// The text below it.
     pub body: Markup,
 }
 

@@ -22,25 +22,25 @@ const LARGEST_CALL: u64 = 64 << 20;
 #[command(next_help_heading = "Verifying")]
 #[serde(default)]
 pub struct Holding {
-    /// Run the model before and after on the same values, and write it only if both compute the same
+    /// Run the model before and after on the same inputs, and write it only if the results agree
     #[arg(long)]
     pub verify: bool,
-    /// Keep a model that computes something else, as OUTPUT with `.failed` in its name
+    /// Keep a model whose results differ, as OUTPUT with `.failed` in its name
     #[arg(long, requires = "verify")]
     pub keep_failed: bool,
-    /// A file with calls, as `onnxport verify` takes them; values are drawn otherwise. Can be repeated
+    /// A file with input values, as for `onnxport verify`; random values otherwise. Can be repeated
     #[arg(long, value_name = "FILE", requires = "verify")]
     pub inputs: Vec<PathBuf>,
-    /// How the values of an input are drawn, as `onnxport verify` takes it; can be repeated
+    /// How to generate the values of an input, as for `onnxport verify`; can be repeated
     #[arg(long, value_name = "INPUT=RULE", requires = "verify")]
     pub draw: Vec<Draw>,
-    /// What drawn values depend on
+    /// Seed for random values
     #[arg(long, value_name = "NUMBER", requires = "verify")]
     pub seed: Option<u64>,
-    /// Replace the relative tolerance of floating-point outputs
+    /// Override the relative tolerance for floating-point outputs
     #[arg(long, value_name = "NUMBER", requires = "verify")]
     pub rtol: Option<Tolerance>,
-    /// Replace the absolute tolerance of floating-point outputs
+    /// Override the absolute tolerance for floating-point outputs
     #[arg(long, value_name = "NUMBER", requires = "verify")]
     pub atol: Option<Tolerance>,
     /// The runtime.
@@ -117,10 +117,10 @@ impl Holding {
         let verification = execute(&runtime, after, &against, &options, limit, progress)?;
         let failure = (verification.passed() && !verification.says_something()).then(|| {
             let message = format!(
-                "nothing was compared, as --verify asks: no call of {} says anything",
+                "--verify compared nothing: no call of {} produced a usable result",
                 before.display()
             );
-            let help = "name calls that the model takes with --inputs, or how values are drawn with --draw";
+            let help = "give suitable input values with --inputs, or describe random ones with --draw";
             Diagnostic::error(Code::VERIFY_EXPECTED, message).help(help)
         });
         Ok(Held { verification, failure })

@@ -153,7 +153,7 @@ fn refuse_conflicts(command: &Command, given: &Map<String, Value>) -> Result<(),
 }
 
 fn unknown(command: &Command, properties: &Map<String, Value>, key: &str) -> Diagnostic {
-    let problem = wrong(format!("`{key}` is no option of {}", command.get_name()));
+    let problem = wrong(format!("unknown option `{key}` for {}", command.get_name()));
     let is_flag = |name: &str| {
         let mut args = command.get_arguments();
         args.any(|arg| key_of(arg) == name && matches!(arg.get_action(), ArgAction::SetTrue))

@@ -30,7 +30,7 @@ pub struct OptimizeRequest {
     /// The model to write
     #[arg(short, long, value_name = "ONNX", required_unless_present = "emit")]
     pub output: Option<PathBuf>,
-    /// Print the text form of the graph instead of writing it
+    /// Print the graph as text instead of writing a model
     #[arg(long, conflicts_with = "output")]
     pub emit: bool,
     /// Rules and passes.
@@ -41,7 +41,7 @@ pub struct OptimizeRequest {
     #[command(flatten)]
     #[serde(flatten)]
     pub targeting: Targeting,
-    /// Where the weights go.
+    /// Where to store the weights.
     #[command(flatten)]
     #[serde(flatten)]
     pub places: Places,

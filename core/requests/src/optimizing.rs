@@ -25,46 +25,46 @@ const SHORTEST: u32 = 2;
 #[command(next_help_heading = "Optimizing")]
 #[serde(default)]
 pub struct Optimizing {
-    /// How much rules and passes may change: 0 for nothing, 1 where results stay the same bit for bit, 2 within the
-    /// bounds that they state, target for operators that only the target has; 2 by default, and target where --target
+    /// How far the optimizer may go: 0 changes nothing, 1 keeps results bit-identical, 2 stays within the error bounds
+    /// that rules state, target also uses operators that only the target has; 2 by default, and target where --target
     /// names one
     #[arg(long, alias = "optimise", value_name = "LEVEL", value_parser = levels())]
     #[serde(alias = "optimise", with = "value::level")]
     #[schemars(schema_with = "value::level::schema")]
     pub optimize: Option<Level>,
-    /// Run no rules and no passes: the same as --optimize 0
+    /// Run no rules and no passes, like --optimize 0
     #[arg(long, alias = "no-optimise", conflicts_with = "optimize")]
     #[serde(alias = "no_optimise")]
     pub no_optimize: bool,
-    /// Say of a rule or pass, at every place where it was tried, whether it was applied and why not
+    /// Explain for each node where a rule or pass was tried whether it was applied, and why not
     #[arg(long, value_name = "NAME", conflicts_with = "no_optimize")]
     pub explain_rule: Option<String>,
-    /// Run without this rule or pass; can be repeated
+    /// Skip this rule or pass; can be repeated
     #[arg(long, value_name = "NAME", conflicts_with = "no_optimize")]
     pub skip_rule: Vec<String>,
-    /// Stop after this many patches, to find the one that makes a difference
+    /// Stop after this many patches, to find the one at fault
     #[arg(long, value_name = "N", conflicts_with = "no_optimize")]
     pub stop_after: Option<usize>,
-    /// Write both sides of each place where a rule was applied to this folder, as ONNX models
+    /// Write an ONNX model before and after each applied patch to this folder
     #[arg(long, value_name = "FOLDER", conflicts_with = "no_optimize")]
     pub dump_matches: Option<PathBuf>,
-    /// How often the rules go over the graph at most
+    /// The most sweeps that the rules make over the graph
     #[arg(long, value_name = "N", default_value_t = Self::default().max_sweeps, conflicts_with = "no_optimize")]
     pub max_sweeps: usize,
-    /// How many nodes the rules may add on balance; by default four for each node, and at least 10,000
+    /// The most nodes that the rules may add on balance; by default four for each node, and at least 10,000
     #[arg(long, value_name = "N", conflicts_with = "no_optimize")]
     pub max_growth: Option<usize>,
-    /// Put what local functions compute in the place of their calls: all of them, none, or those of up to eight nodes
+    /// Inline local functions: all, none, or small ones of up to eight nodes
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = Self::default().inline, conflicts_with = "no_optimize")]
     pub inline: Inline,
-    /// Make local functions of parts of at least so many nodes that stand in the model several times in a row
+    /// Outline repeated parts of at least this many nodes into local functions
     #[arg(long, value_name = "NODES", value_parser = clap::value_parser!(u32).range(i64::from(SHORTEST)..), conflicts_with = "no_optimize")]
     #[schemars(range(min = SHORTEST))]
     pub outline: Option<u32>,
-    /// Put nodes in an order in which fewer bytes are alive at once, for runtimes that keep to the order of the file
+    /// Reorder nodes to lower peak memory, for runtimes that execute them in file order
     #[arg(long, conflicts_with = "no_optimize")]
     pub reorder: bool,
-    /// By how much constants may grow when what hangs on them alone is computed in advance; 0 for not at all
+    /// How many bytes constant folding may add per constant; 0 disables it
     #[arg(long, value_name = "SIZE", default_value_t = Self::default().fold_budget, conflicts_with = "no_optimize")]
     pub fold_budget: Budget,
 }

@@ -19,25 +19,23 @@ use crate::value::{as_text, text};
 #[command(next_help_heading = "Plugins")]
 #[serde(default)]
 pub struct Plugins {
-    /// A plugin library to load, or a folder of libraries with manifests; can be repeated. Also read
-    /// from ONNXPORT_PLUGIN_PATH
+    /// A plugin library, or a folder of libraries with manifests; can be repeated. Also read from ONNXPORT_PLUGIN_PATH
     #[arg(long, value_name = "PATH")]
     pub plugin: Vec<PathBuf>,
-    /// The plugin that lowers an operator which several offer, such as aten.add.Tensor=mylib; can be
-    /// repeated
+    /// The plugin to use for an operator that several plugins lower, such as aten.add.Tensor=mylib; can be repeated
     #[arg(long = "use", value_name = "OP=PLUGIN")]
     #[serde(rename = "use")]
     pub choices: Vec<Choice>,
-    /// An option of a plugin; can be repeated. `onnxport plugin info` lists what there is
+    /// A plugin option; can be repeated. `onnxport plugin info` lists them
     #[arg(long, value_name = "ID.NAME=VALUE")]
     pub plugin_option: Vec<PluginOption>,
-    /// A file, onnxport.toml, whose plugins and choices are used; none are unless it is named here or by --config
+    /// An onnxport.toml whose plugins to load; without this option or --config, plugins in a file are ignored
     #[arg(long, value_name = "FILE")]
     pub project: Option<PathBuf>,
-    /// A list of the libraries that may be loaded, id = "SHA-256"; without one, those that are named
+    /// A list of libraries that may be loaded, as id = "SHA-256"; without it, every library that you name may be
     #[arg(long, value_name = "FILE")]
     pub plugin_allow: Option<PathBuf>,
-    /// What to do after a plugin panicked
+    /// What to do after a plugin panics
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     pub on_plugin_panic: OnPluginPanic,
 }
@@ -47,7 +45,7 @@ pub struct Plugins {
 #[schemars(inline)]
 #[serde(rename_all = "lowercase")]
 pub enum OnPluginPanic {
-    /// Set the plugin aside, and go on as far as possible without it
+    /// Disable the plugin and continue without it as far as possible
     #[default]
     Continue,
     /// Stop at once

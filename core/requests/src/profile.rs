@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Args, Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default)]
 pub struct Profiling {
-    /// Write how long each stage, plugin, rule and pass took, and the memory meanwhile, to this file: a trace that Perfetto
-    /// and `chrome://tracing` show
+    /// Write a trace with the time of each stage, plugin, rule and pass and the memory use to this file, for Perfetto
+    /// or `chrome://tracing`
     #[arg(long, value_name = "JSON")]
     pub profile: Option<PathBuf>,
 }

@@ -41,8 +41,7 @@ pub trait Progress {
         if limit.is_none() {
             return Ok(Box::new(()));
         }
-        let message =
-            "a runtime cannot be stopped, and its process is another program's: there is no time limit";
+        let message = "a time limit is not supported here: the runtime cannot be stopped without ending the calling program";
         Err(Diagnostic::error(Code::USAGE, message).help("leave out the time limit"))
     }
 

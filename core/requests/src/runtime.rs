@@ -23,8 +23,8 @@ const WITHOUT_ORT: &str = "leave out `--ort-library`, or add `--executor ort`";
 #[derive(Args, Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default)]
 pub struct Running {
-    /// The plugin that runs the model: ort for ONNX Runtime, reference for onnxport's own evaluator, which is
-    /// exact and slow, or one that is loaded; otherwise the first
+    /// The plugin to run the model: ort for ONNX Runtime, reference for onnxport's own exact but slow evaluator, or a
+    /// loaded plugin [default: the first available]
     #[arg(long, value_name = "PLUGIN")]
     pub executor: Option<String>,
     /// Its options.
@@ -37,20 +37,20 @@ pub struct Running {
 #[derive(Args, Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default)]
 pub struct RuntimeOptions {
-    /// The ONNX Runtime library; otherwise ORT_DYLIB_PATH, the active Python's packages and the
-    /// system's folders are searched
+    /// The ONNX Runtime library; by default, onnxport searches ORT_DYLIB_PATH, the active Python's packages and system
+    /// folders
     #[arg(long, value_name = "PATH")]
     pub ort_library: Option<PathBuf>,
-    /// An option of the runtime, such as `custom_ops=PATH` for a library of custom operators, or
-    /// `bytes=NUMBER`, `steps=NUMBER` and `seconds=NUMBER` for the budgets of the evaluator; of several executors, that
-    /// of one is called `reference:bytes=NUMBER`; can be repeated
+    /// An option for the runtime, such as `custom_ops=PATH` for a library of custom operators, or `bytes=NUMBER`,
+    /// `steps=NUMBER` and `seconds=NUMBER` for the budgets of the evaluator; with several executors, prefix it, as in
+    /// `reference:bytes=NUMBER`; can be repeated
     #[arg(long, value_name = "NAME=VALUE")]
     pub executor_option: Vec<NameValue>,
-    /// Run the model in a process of its own: what crashes or hangs there is reported, and nothing else ends with it
+    /// Run the model in a separate process, so that a crash or hang is reported and ends nothing else
     #[arg(long)]
     pub isolate: bool,
-    /// The longest that the runtime may take to load the model and to run it on all cases, in seconds, and
-    /// that PyTorch may take to say what is expected (300 where nothing is said)
+    /// Time limit in seconds for loading the model and running all cases, and for PyTorch to compute expected values
+    /// (300 by default)
     #[arg(long, value_name = "SECONDS")]
     pub timeout: Option<Seconds>,
 }
@@ -97,10 +97,8 @@ impl RuntimeOptions {
     pub fn open(&self, host: &Host, id: Option<&str>, restart: Restart) -> Result<Runtime, Diagnostic> {
         let executor = Executor::find(host, id)?;
         if self.ort_library.is_some() && executor.id() != ORT {
-            let message = format!(
-                "--ort-library names a library of ONNX Runtime, and {} runs the model",
-                executor.name()
-            );
+            let message =
+                format!("--ort-library applies only to ONNX Runtime, but {} runs the model", executor.name());
             return Err(Diagnostic::error(Code::USAGE, message).help(WITHOUT_ORT));
         }
         self.open_executor(host, executor, restart)
@@ -126,7 +124,7 @@ impl RuntimeOptions {
                 .help("name each executor once"));
         }
         if self.ort_library.is_some() && !ids.iter().any(|id| id == ORT) {
-            let message = "--ort-library names a library of ONNX Runtime, which is not among the executors";
+            let message = "--ort-library applies only to ONNX Runtime, which is not among the executors";
             return Err(Diagnostic::error(Code::USAGE, message).help(WITHOUT_ORT));
         }
         ids.iter().map(|id| self.open_executor(host, Executor::find(host, Some(id))?, restart)).collect()

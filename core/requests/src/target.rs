@@ -18,9 +18,10 @@ use crate::value::{as_text, text};
 #[derive(Args, Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default)]
 pub struct Targeting {
-    /// What is to run the model: onnxruntime, onnxruntime-cpu, onnx (what ONNX means, whatever runs it), or a
-    /// file that says what a runtime takes. Named, it must run the model, and may be given operators that only it
-    /// has; unnamed, it is onnxruntime, the operators are ONNX's, and what it does not run is a note
+    /// The runtime to target: onnxruntime, onnxruntime-cpu, onnx (any conforming runtime), or a file that describes a
+    /// runtime. A target that you name must be able to run the model, and the model may use operators that only this
+    /// target has. Without one, the target is onnxruntime, with standard operators only, and unsupported nodes are only
+    /// a note
     #[arg(long, value_name = "NAME|FILE", value_hint = ValueHint::FilePath)]
     pub target: Option<NamedTarget>,
 }
@@ -45,7 +46,7 @@ impl FromStr for NamedTarget {
         let target = match Target::named(text) {
             Some(target) => target,
             None => Arc::new(Target::read(Path::new(text)).map_err(|why| {
-                format!("{}; the targets that need no file are {}", why.message, BUILT_IN.join(", "))
+                format!("{}; the built-in targets are {}", why.message, BUILT_IN.join(", "))
             })?),
         };
         Ok(Self { name: text.to_owned(), target })

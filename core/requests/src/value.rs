@@ -69,7 +69,7 @@ impl FromStr for ByteSize {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?} is no size such as 500MB or 2GiB");
+        let wrong = || format!("{text:?} is not a size, such as 500MB or 2GiB");
         let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         let (number, unit) = text.split_at(end);
         let unit = unit.trim().to_ascii_lowercase();

@@ -12,7 +12,7 @@ use crate::value::ByteSize;
 #[command(next_help_heading = "Writing")]
 #[serde(default)]
 pub struct Places {
-    /// Where the weights go
+    /// Where to store the weights
     #[arg(long, value_enum, default_value_t, value_name = "WHERE")]
     pub external_data: Weights,
     /// The files.
@@ -26,34 +26,33 @@ pub struct Places {
 #[command(next_help_heading = "Writing")]
 #[serde(default)]
 pub struct Files {
-    /// Split the data file into files of at most this size, such as 2GB; a larger tensor has a file of
-    /// its own
+    /// Split external data into files of at most this size, such as 2GB; a larger tensor gets its own file
     #[arg(long, value_name = "SIZE")]
     pub shard_size: Option<ByteSize>,
     /// Also write OUTPUT.sha256, a list of hashes that `sha256sum --check` reads
     #[arg(long)]
     pub manifest: bool,
-    /// The most anonymous memory that the process may take while it writes, such as 256MiB
+    /// Limit on anonymous memory while writing, such as 256MiB
     #[arg(long, value_name = "SIZE")]
     pub max_memory: Option<ByteSize>,
-    /// Do not hold weights against the checksums of the archives that they come from
+    /// Do not check weights against the checksums of their archives
     #[arg(long)]
     pub no_check_weights: bool,
 }
 
-/// Where the weights go.
+/// Where to store the weights.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq, Serialize, ValueEnum)]
 #[schemars(inline)]
 #[serde(rename_all = "lowercase")]
 pub enum Weights {
-    /// Into the model while it stays small, else beside it
+    /// In the model if it is small, otherwise in external data files
     #[default]
     Auto,
-    /// Into the model
+    /// In the model
     Inline,
-    /// Into data files beside it
+    /// In external data files beside the model
     External,
-    /// Nowhere: the model points into the files that hold them, in its folder
+    /// In the original files, which the model references; they must be in its folder
     Reference,
 }
 

@@ -379,7 +379,7 @@ impl Compile {
         let mut names: Vec<&str> = attributes.iter().map(|a| a.name.as_str()).chain(blob_names).collect();
         names.sort_unstable();
         if let Some(pair) = names.windows(2).find(|pair| pair.first() == pair.last()) {
-            return Err(format!("the attribute `{}` of `{op}` stands twice", pair.concat()));
+            return Err(format!("the attribute `{}` of `{op}` occurs twice", pair.concat()));
         }
         let types = read(record.outputs.list())?.iter().map(|ty| read_type(access.model(), ty));
         let types = types.collect::<Option<Vec<_>>>();

@@ -44,7 +44,7 @@ impl Running<'_> {
         }
         if answer != status::OK {
             let refusal = claim.refusal.take();
-            let problem = self.failed(&backend, answer, "it was asked what it takes", refusal);
+            let problem = self.failed(&backend, answer, "it was asked for its supported operators", refusal);
             self.diagnostics.push(problem);
             return;
         }
@@ -69,7 +69,7 @@ impl Running<'_> {
                 }
             }
             if together && parts.len() > 1 {
-                let why = "the backend wants it together with nodes of another block";
+                let why = "the backend claims it together with nodes of another block";
                 self.leave(position, &nodes, Stage::Partition, why);
                 continue;
             }
@@ -99,10 +99,13 @@ impl Running<'_> {
             for (nodes, through) in dropped {
                 let why = match through {
                     Some(node) => format!(
-                        "the backend wants it together with others that a path through {} parts",
+                        "the backend claims it together with nodes that a path through {} separates",
                         op_of(self.model, node)
                     ),
-                    None => "the backend wants it together with others, and telling whether that makes a cycle takes too long".to_owned(),
+                    None => {
+                        "the backend claims it together with others, and checking for cycles takes too long"
+                            .to_owned()
+                    }
                 };
                 self.leave(position, &nodes, Stage::Partition, &why);
             }

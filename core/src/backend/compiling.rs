@@ -86,8 +86,9 @@ impl Running<'_> {
             }
             Err(why) => {
                 let (id, name) = (backend.entry.id.known(), &region.name);
-                let message =
-                    format!("what the backend `{id}` made of the region `{name}` cannot stand for it: {why}");
+                let message = format!(
+                    "the compiled region of the backend `{id}` does not match the region `{name}`: {why}"
+                );
                 let help = "this is a defect of the backend's plugin";
                 let problem = Diagnostic::error(Code::BACKEND_REPLACEMENT, message).help(help);
                 self.report(&backend, problem, at);

@@ -25,7 +25,7 @@ pub fn flaw(entry: &BackendEntry) -> Option<String> {
             return Some("an operator has no name".to_owned());
         }
         if record.min_version > record.max_version || record.min_rank > record.max_rank {
-            return Some(format!("the bounds of `{op}` hold nothing"));
+            return Some(format!("the bounds of `{op}` are empty"));
         }
         if !matches!(record.layout, layout::ANY | layout::CHANNELS_FIRST | layout::CHANNELS_LAST) {
             return Some(format!("`{op}` has the layout {}", record.layout));

@@ -38,10 +38,10 @@ pub(super) fn replace(
     if let Some(broken) = compile.broken.take() {
         return Err(broken);
     }
-    let answer = compile.answer.take().ok_or("it did not say what the outputs become")?;
+    let answer = compile.answer.take().ok_or("it did not replace the outputs")?;
     let wanted = std::mem::take(&mut compile.ports.outputs);
     if answer.len() != wanted.len() {
-        return Err(format!("it has {} outputs where the region has {}", answer.len(), wanted.len()));
+        return Err(format!("it has {} outputs, but the region has {}", answer.len(), wanted.len()));
     }
     let origin = merged(model, &region.nodes);
     let mut replaced = Replaced::default();
@@ -137,10 +137,10 @@ fn append(
     let made = model.graph.nodes[node].outputs.clone();
     for ((number, stated), value) in outputs.into_iter().zip(made.into_iter().flatten()) {
         let Type::Tensor { dtype: Some(dtype), shape } = stated else {
-            return Err(format!("it does not say what `{op}` makes"));
+            return Err(format!("it does not state the result types of `{op}`"));
         };
         if let Some(found) = model.graph.values[value].ty.dtype().filter(|found| *found != dtype) {
-            return Err(format!("it says that `{op}` makes {dtype}, and ONNX that it makes {found}"));
+            return Err(format!("it states {dtype} for `{op}`, but ONNX infers {found}"));
         }
         model.graph.values[value].ty.fill(dtype, &shape);
         values.insert(number, value);
@@ -156,7 +156,7 @@ fn agree(model: &mut Model, old: ValueId, new: ValueId) -> Result<(), String> {
         return Err("has no known element type".to_owned());
     };
     if was != is {
-        return Err(format!("is {is} where the region has {was}"));
+        return Err(format!("is {is}, but the region has {was}"));
     }
     let dims = |ty: &Type| ty.shape().and_then(|s| s.dims()).map(<[_]>::to_vec);
     match (dims(&old), dims(&new)) {
@@ -166,13 +166,13 @@ fn agree(model: &mut Model, old: ValueId, new: ValueId) -> Result<(), String> {
                 let (Some(was), Some(is)) = (was, is) else { continue };
                 if dims_differ(&mut model.symbols, *was, *is) {
                     let (was, is) = (model.symbols.display(*was), model.symbols.display(*is));
-                    return Err(format!("has {is} along axis {axis} where the region has {was}"));
+                    return Err(format!("has {is} along axis {axis}, but the region has {was}"));
                 }
             }
             Ok(())
         }
-        (Some(was), Some(is)) => Err(format!("has {} axes where the region has {}", is.len(), was.len())),
-        (Some(was), None) => Err(format!("has an unknown number of axes where the region has {}", was.len())),
+        (Some(was), Some(is)) => Err(format!("has {} axes, but the region has {}", is.len(), was.len())),
+        (Some(was), None) => Err(format!("has an unknown rank, but the region has {} axes", was.len())),
     }
 }
 

@@ -75,7 +75,7 @@ fn unknown(id: &str, all: &[Selected]) -> Diagnostic {
     } else {
         format!("there are {}", ids.join(", "))
     };
-    Diagnostic::error(Code::BACKEND_UNKNOWN, format!("there is no backend `{id}`")).help(help)
+    Diagnostic::error(Code::BACKEND_UNKNOWN, format!("unknown backend `{id}`")).help(help)
 }
 
 fn ambiguous(id: &str, first: &Selected, second: &Selected) -> Diagnostic {

@@ -38,7 +38,7 @@ impl Comparer {
             } else {
                 format!("there are {}", known.join(", "))
             };
-            let message = format!("there is no plugin `{id}` that compares tensors");
+            let message = format!("no plugin `{id}` compares tensors");
             return Err(Diagnostic::error(Code::VERIFY_COMPARER, message).help(help));
         };
         let records: Vec<OptionRecord<'_>> = options

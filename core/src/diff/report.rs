@@ -258,7 +258,7 @@ const SHOWN: u64 = 8;
 
 /// A constant in a few words: the elements of a small one, else a part of its hash.
 fn constant(data: &LazyTensor) -> String {
-    let Some(bytes) = data.read() else { return format!("{}, which is to be given", type_of(data)) };
+    let Some(bytes) = data.read() else { return format!("{}, unbound", type_of(data)) };
     if data.elements().is_some_and(|count| count <= SHOWN) {
         let shape = data.shape.iter().map(|d| *d as usize).collect();
         let packed = crate::ops::Tensor::packed(data.dtype, shape, bytes.to_vec().into());

@@ -189,7 +189,7 @@ fn what_was_removed_is_gone_and_the_plugin_is_told() {
     assert!(!reduce.exists() && session.take_failure().is_none());
     assert_eq!(reduce.op(), "");
     let failure = session.take_failure().expect("the question is remembered");
-    assert_eq!(failure.message, "the plugin asked about a node that is not there");
+    assert_eq!(failure.message, "the plugin asked about a node that does not exist");
     assert_eq!(peak.producer(), None);
     assert!(session.take_failure().is_some());
 }

@@ -26,7 +26,7 @@ pub fn about(root: &PluginRoot, name: &'static str) -> Result<About, Diagnostic>
     let about = match table::<AboutTable>(root, name) {
         Ok(Some(about)) => about,
         Ok(None) => {
-            return Err(Diagnostic::error(Code::PLUGIN_CONTRACT, "a plugin does not say what it is")
+            return Err(Diagnostic::error(Code::PLUGIN_CONTRACT, "a plugin does not describe itself")
                 .help(format!("it does not answer for `{}`", AboutTable::NAME)));
         }
         Err(mismatch) => {
@@ -37,7 +37,7 @@ pub fn about(root: &PluginRoot, name: &'static str) -> Result<About, Diagnostic>
         }
     };
     // What it states can be a crash to read.
-    let site = Site { plugin: name, task: "saying what it is", subject: "" };
+    let site = Site { plugin: name, task: "describing itself", subject: "" };
     let about = cross(site, || About::read(about))
         .map_err(|what| Diagnostic::error(Code::PLUGIN_CONTRACT, format!("a plugin {what}")))?;
     if about.contract.major == CONTRACT.major && about.needs <= CONTRACT {

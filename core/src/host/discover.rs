@@ -213,7 +213,7 @@ fn libraries(path: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
         return match path.metadata() {
             Ok(_) => Ok(vec![path.to_owned()]),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                let message = format!("there is no plugin library {}", path.display());
+                let message = format!("plugin library not found: {}", path.display());
                 Err(Diagnostic::error(Code::PLUGIN_FILE, message))
             }
             Err(error) => Err(unreadable(error)),

@@ -50,7 +50,7 @@ impl About {
         }
         let version = text("a version", table.version)?;
         if version.is_empty() || version.len() > MAX_NAME || !version.chars().all(|c| c.is_ascii_graphic()) {
-            return Err(format!("(`{id}`) states the version `{}`, which is none", shown(version)));
+            return Err(format!("(`{id}`) states the version `{}`, which is invalid", shown(version)));
         }
         let description = text("a description", table.description)?;
         if description.len() > MAX_DESCRIPTION || description.chars().any(char::is_control) {
@@ -62,7 +62,7 @@ impl About {
         for name in names {
             let name = text("an interface", *name)?;
             if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(|c| c.is_ascii_graphic()) {
-                return Err(format!("(`{id}`) provides `{}`, which is no interface", shown(name)));
+                return Err(format!("(`{id}`) provides `{}`, which is not an interface", shown(name)));
             }
             provides.push(name);
         }

@@ -40,7 +40,7 @@ pub fn load(path: &Path) -> Result<(PluginRoot, &'static str), Diagnostic> {
     let root = cross(site, || root(&full));
     root.map(|root| (root, name)).map_err(|error| match error {
         Unusable::C(problem) => fail(code_of(problem), problem.to_string())
-            .help("`docs/c-plugins.md` says what a plugin in C exports"),
+            .help("`docs/c-plugins.md` describes the symbols that a plugin in C exports"),
         Unusable::Library(error) => fail_of_library(error, &full, &fail),
     })
 }

@@ -85,7 +85,7 @@ impl Manifest {
         let Some(contract) = version(&self.contract) else {
             return fail(
                 Code::PLUGIN_MANIFEST,
-                format!("states the contract `{}`, which is no version", self.contract),
+                format!("states the contract `{}`, which is not a version", self.contract),
             );
         };
         if contract.major != CONTRACT.major {
@@ -120,7 +120,7 @@ impl Manifest {
         for (field, stated, found) in pairs {
             if stated != found {
                 let message = format!(
-                    "the manifest of {} states {field} `{stated}`, the library says `{found}`",
+                    "the manifest of {} states {field} `{stated}`, but the library `{found}`",
                     library.display()
                 );
                 return Err(Diagnostic::error(Code::PLUGIN_MANIFEST, message));

@@ -222,7 +222,7 @@ impl Host {
         let Some(position) = self.plugins.iter().position(|plugin| plugin.id == id) else {
             let ids: Vec<&str> = self.plugins.iter().map(|plugin| plugin.id).collect();
             return problem(
-                format!("`{target}` is to be lowered by `{id}`, but there is no such plugin"),
+                format!("no plugin `{id}` to lower `{target}`"),
                 format!("there are {}", ids.join(", ")),
             );
         };
@@ -231,7 +231,7 @@ impl Host {
             let mut others: Vec<&str> = providers.iter().map(|provider| self.plugin_id(provider)).collect();
             others.dedup();
             let help = if others.is_empty() {
-                "no plugin does; `onnxport ops` lists what is covered".to_owned()
+                "no plugin does; `onnxport ops` lists the supported operators".to_owned()
             } else {
                 format!("it is lowered by {}", others.join(", "))
             };

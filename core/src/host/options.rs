@@ -201,7 +201,7 @@ pub(super) fn unknown<'a>(given: &Given, plugins: impl Iterator<Item = &'a Plugi
     let stray = given.keys().filter(|id| !ids.contains(&id.as_str()));
     stray
         .map(|id| {
-            let message = format!("there are options for the plugin `{id}`, but there is no such plugin");
+            let message = format!("options are given for the plugin `{id}`, which is not loaded");
             Diagnostic::error(Code::PLUGIN_OPTION, message).help(format!("there are {}", ids.join(", ")))
         })
         .collect()

@@ -85,7 +85,7 @@ fn stuck(site: Site, limit: Duration) -> Diagnostic {
     let Site { plugin, task, subject } = site;
     let subject = if subject.is_empty() { String::new() } else { format!(" `{subject}`") };
     let message =
-        format!("plugin `{plugin}` did not come back from {task}{subject} within {} s", limit.as_secs_f64());
+        format!("plugin `{plugin}` did not finish {task}{subject} within {} s", limit.as_secs_f64());
     let mut diagnostic = Diagnostic::error(Code::PLUGIN_TIMEOUT, message)
         .help("convert without the plugin, or give it more time with --plugin-timeout");
     diagnostic.provider = Some(plugin.to_owned());
@@ -121,7 +121,7 @@ mod tests {
         let result = run(limit, move || cross(SITE, || never.recv().is_ok()));
         let problem = result.expect_err("it waits forever");
         assert_eq!(problem.code, Code::PLUGIN_TIMEOUT);
-        let expected = "plugin `slow` did not come back from lowering `aten.relu.default` within 0.02 s";
+        let expected = "plugin `slow` did not finish lowering `aten.relu.default` within 0.02 s";
         assert_eq!(problem.message, expected);
     }
 }

@@ -190,7 +190,7 @@ impl Target {
             }
         }
         if target.name.is_empty() {
-            return Err(Diagnostic::error(Code::TARGET_FILE, "the target states no name"));
+            return Err(Diagnostic::error(Code::TARGET_FILE, "the target has no name"));
         }
         Ok(target)
     }
@@ -300,7 +300,7 @@ fn operator(line: &str) -> Option<&str> {
 
 fn silent(index: usize, text: &str) -> Diagnostic {
     let line = text.lines().nth(index).and_then(line_of).unwrap_or_default();
-    let message = format!("line {} of the target says nothing: {line:?}", index + 1);
+    let message = format!("line {} of the target is invalid: {line:?}", index + 1);
     Diagnostic::error(Code::TARGET_FILE, message)
 }
 

@@ -129,7 +129,7 @@ impl<'p> Binder<'_, 'p> {
             let unnamed = || self.call.args.get(position).filter(|a| a.name.is_empty()).map(|a| &a.arg);
             let stated = self.call.arg(&formal.name).or_else(unnamed).or(formal.default.as_ref());
             let Some(arg) = stated else {
-                return self.mismatch(format!("the call states no argument `{}`", formal.name));
+                return self.mismatch(format!("the call lacks the argument `{}`", formal.name));
             };
             let record = self.record(&formal.name, arg, frame)?;
             frame.args.push(record);
@@ -198,8 +198,7 @@ impl<'p> Binder<'_, 'p> {
                 frame.graphs.push(graph);
             }
             Arg::UnknownDType(code) => {
-                let message =
-                    format!("`{}` names an element type that ONNX lacks ({code})", self.call.target);
+                let message = format!("`{}` has an element type that ONNX lacks ({code})", self.call.target);
                 let diagnostic = Diagnostic::error(Code::LOWER_DTYPE, message).at(self.call.origin);
                 return Err(Some(Box::new(diagnostic)));
             }

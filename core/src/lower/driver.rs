@@ -282,23 +282,23 @@ impl<'p> Driver<'p> {
         let (dtype, shape) = (real.0, &real.1);
         let found = &self.model.graph.values[value].ty;
         let wrong = |what: String| {
-            let message = format!("the lowering of `{}` gives {what}", call.target);
+            let message = format!("the lowering of `{}` returned {what}", call.target);
             let help = "this is a defect of the plugin that lowers the operator";
             Some(Diagnostic::error(Code::VALIDATE, message).at(call.origin).help(help))
         };
         if let Some(other) = found.dtype().filter(|d| *d != dtype) {
-            return wrong(format!("{other} where the program states {dtype}"));
+            return wrong(format!("{other}, but the program states {dtype}"));
         }
         let (Some(have), Some(want)) = (found.shape().and_then(Shape::dims), shape.dims()) else {
             return None;
         };
         if have.len() != want.len() {
-            return wrong(format!("{} axes where the program states {}", have.len(), want.len()));
+            return wrong(format!("{} axes, but the program states {}", have.len(), want.len()));
         }
         let differ = |(h, w): &(&Option<Dim>, &Option<Dim>)| matches!((h, w), (Some(Dim::Const(h)), Some(Dim::Const(w))) if h != w);
         let (axis, (have, want)) = have.iter().zip(want).enumerate().find(|(_, pair)| differ(pair))?;
         let text = |dim: Option<Dim>| dim.map_or_else(|| "?".to_owned(), |d| self.model.symbols.display(d));
-        wrong(format!("{} along axis {axis} where the program states {}", text(*have), text(*want)))
+        wrong(format!("{} along axis {axis}, but the program states {}", text(*have), text(*want)))
     }
 
     /// Lowers one call through its plugin. `Err(None)` when a problem upstream was reported.

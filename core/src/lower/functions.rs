@@ -99,7 +99,7 @@ impl Driver<'_> {
             Some(_) => {
                 let message = format!("the function `{domain}::{name}` was defined with another body before");
                 let help =
-                    "what a body depends on is an input or an attribute of the function, or part of its name";
+                    "the body may depend only on inputs and attributes of the function, or on its name";
                 return Err(Diagnostic::error(Code::LOWER_FUNCTION, message).help(help));
             }
             None => self.model.functions.push(function),

@@ -53,7 +53,7 @@ impl Driver<'_> {
                 InputKind::Constant | InputKind::Token => None,
                 InputKind::CustomObject(name) => {
                     let message =
-                        format!("the program takes the custom object `{name}`, which ONNX cannot hold");
+                        format!("the program takes the custom object `{name}`, which ONNX cannot represent");
                     self.report(Diagnostic::error(Code::LOWER_UNSUPPORTED, message));
                     scope.bind(val, Bound::Poisoned);
                     None
@@ -313,7 +313,7 @@ pub(super) fn rename_dims(driver: &mut Driver<'_>, options: &LowerOptions) {
             .and_then(|ty| ty.shape.get(*axis).copied());
         let symbols: &mut Symbols = &mut driver.model.symbols;
         let problem = match dim {
-            None => format!("there is no input `{input}` with an axis {axis}"),
+            None => format!("no input `{input}` with an axis {axis}"),
             Some(dim) => match symbols.as_symbol(dim) {
                 None => {
                     let problem = not_free(program, symbols, &options.input_names, (input, *axis), dim);

@@ -40,10 +40,9 @@ impl Names {
             Self::Own => own.iter().map(|name| (name.clone(), false)).collect(),
             Self::InOrder(names) => {
                 if names.len() != own.len() {
-                    let message =
-                        format!("{} {what} names were given for {} {what}s", names.len(), own.len());
+                    let message = format!("{} {what} names given for {} {what}s", names.len(), own.len());
                     let tensor = if what == "input" { "tensor " } else { "" };
-                    problems.push(error(message, format!("give one name per {tensor}{what}, in order")));
+                    problems.push(error(message, format!("give one name for each {tensor}{what}, in order")));
                 }
                 let mut given = names.iter();
                 own.iter()
@@ -56,7 +55,7 @@ impl Names {
                     if !own.contains(old) {
                         problems.push(unknown(old, own, what));
                     } else if !renamed.insert(old) {
-                        let message = format!("the {what} `{old}` is given two names");
+                        let message = format!("two names given for the {what} `{old}`");
                         problems.push(error(message, "choose one"));
                     }
                 }
@@ -67,7 +66,7 @@ impl Names {
                     .collect();
                 for (name, _) in names.iter().filter(|(_, chosen)| *chosen) {
                     if names.iter().any(|(other, chosen)| !chosen && other == name) {
-                        let message = format!("the name `{name}` is that of another {what}");
+                        let message = format!("the name `{name}` belongs to another {what}");
                         problems.push(error(message, "choose names that differ"));
                     }
                 }
@@ -85,7 +84,7 @@ fn unknown(old: &str, own: &[String], what: &str) -> Diagnostic {
     near.retain(|(degree, _)| !alike || *degree >= ALIKE);
     let names: Vec<String> = near.iter().take(5).map(|(_, name)| format!("`{name}`")).collect();
     let help = if alike { "did you mean" } else { "there are" };
-    error(format!("there is no {what} `{old}`"), format!("{help} {}", names.join(", ")))
+    error(format!("unknown {what} `{old}`"), format!("{help} {}", names.join(", ")))
 }
 
 /// An error about a name.
@@ -122,8 +121,8 @@ mod tests {
     #[test]
     fn a_name_that_is_not_there_has_others_like_it() {
         let (_, said) = of(&renamed(&[("logit", "y")]), &["mask", "logits", "logits_1"]);
-        assert_eq!(said, ["there is no output `logit` (did you mean `logits`, `logits_1`)"]);
+        assert_eq!(said, ["unknown output `logit` (did you mean `logits`, `logits_1`)"]);
         let (_, said) = of(&renamed(&[("q", "y")]), &["mask", "logits"]);
-        assert_eq!(said, ["there is no output `q` (there are `logits`, `mask`)"]);
+        assert_eq!(said, ["unknown output `q` (there are `logits`, `mask`)"]);
     }
 }

@@ -26,8 +26,7 @@ impl Driver<'_> {
                 Code::LOWER_UNSUPPORTED,
                 format!("`{target}` has no lowering for complex tensors"),
                 format!(
-                    "`{}` lowers it for real tensors: compute with the real and the imaginary part here, as \
-                     `torch.view_as_real` gives them",
+                    "`{}` lowers it for real tensors: compute with the real and imaginary parts, as returned by `torch.view_as_real`",
                     name(&p)
                 ),
             ),

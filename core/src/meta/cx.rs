@@ -181,7 +181,7 @@ fn wrapped(dim: Dim, rank: usize) -> Meta<usize> {
     let count = rank.max(1) as i64;
     match usize::try_from(if n < 0 { n.saturating_add(count) } else { n }) {
         Ok(axis) if axis < rank.max(1) => Ok(axis),
-        _ => contradiction(format!("there is no axis {n} of {rank}")),
+        _ => contradiction(format!("axis {n} is out of range for rank {rank}")),
     }
 }
 

@@ -303,7 +303,7 @@ impl<'a> Cx<'a> {
             (Shapes::List(shapes), Output::List(items)) => {
                 if shapes.len() != items.len() {
                     let message =
-                        format!("it gives {} tensors, and {} are stated", shapes.len(), items.len());
+                        format!("it returns {} tensors, but {} are stated", shapes.len(), items.len());
                     return Err(Stop::Contradiction(message));
                 }
                 shapes.iter().zip(items).try_for_each(|(extents, item)| match item {

@@ -73,7 +73,7 @@ impl<'a> Numbers<'a> {
     }
 
     fn unknown(&self) -> String {
-        format!("what `{}` gives is not known", self.call.target)
+        format!("the result of `{}` is unknown", self.call.target)
     }
 }
 
@@ -134,7 +134,7 @@ fn size(cx: &Numbers<'_>) -> Result<Number, String> {
     let Some(Arg::Int(at)) = cx.call.args.get(1).map(|arg| &arg.arg) else { return Err(cx.unknown()) };
     let at = if *at < 0 { at.saturating_add(shape.len() as i64) } else { *at };
     let dim = usize::try_from(at).ok().and_then(|at| shape.get(at).copied());
-    dim.map(Number::Int).ok_or_else(|| format!("there is no axis {at}"))
+    dim.map(Number::Int).ok_or_else(|| format!("axis {at} is out of range"))
 }
 
 fn sum(cx: &mut Numbers<'_>) -> Result<Number, String> {

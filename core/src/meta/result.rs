@@ -26,7 +26,7 @@ pub fn results(
     let found = all(&mut Cx { call, schema, values, judge: &mut judge, term: &[] });
     *symbols = judge.symbols;
     found.map_err(|stop| match stop {
-        Stop::Unknown => format!("the types that `{}` gives are not known", call.target),
+        Stop::Unknown => format!("the result types of `{}` are unknown", call.target),
         Stop::Contradiction(problem) => format!("the call of `{}` is wrong: {problem}", call.target),
     })
 }

@@ -40,7 +40,7 @@ fn sweep(body: &mut Body, cx: &mut Context<'_>) {
             let diagnostic = Diagnostic::error(Code::NORMALISE_MUTATION, message)
                 .at(call.origin)
                 .note("nothing uses its results")
-                .help("remove the call, or use the operator that returns what this one writes");
+                .help("remove the call, or use the out-of-place operator");
             cx.diagnostics.push(diagnostic);
         }
     }

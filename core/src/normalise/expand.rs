@@ -124,7 +124,7 @@ fn pairs<'t>(outputs: &[Output], results: &'t [Arg]) -> Result<Vec<(Arg, &'t Arg
         match (wanted, result) {
             (Arg::List(items), Arg::List(own)) => {
                 if items.len() != own.len() {
-                    return Err(format!("it gives {} tensors, and {} are wanted", own.len(), items.len()));
+                    return Err(format!("it returns {} tensors, but {} are needed", own.len(), items.len()));
                 }
                 pairs.extend(items.into_iter().zip(own));
             }
@@ -161,7 +161,7 @@ fn replace(wanted: &Arg, result: Arg, replaced: &mut FxHashMap<Val, Arg>) -> Res
     match (wanted, result) {
         (Arg::Value(val), result) if result != Arg::Value(*val) => {
             if matches!(result, Arg::List(_)) {
-                return Err("it gives a list for a single result".to_owned());
+                return Err("it returns a list for a single result".to_owned());
             }
             replaced.insert(*val, result);
             Ok(())
@@ -205,7 +205,7 @@ impl Expander<'_> {
         }
         if let Some(number) = meta::number(call, &self.editor.values, self.symbols)? {
             let [Output::Value(own)] = call.outputs.as_slice() else {
-                return Err(format!("`{}` gives one number", call.target));
+                return Err(format!("`{}` returns one number", call.target));
             };
             let own = *own;
             if let Some(arg) = number.known() {
@@ -234,7 +234,7 @@ impl Expander<'_> {
                 .is_some_and(|list| list != matches!(output, Output::List(_)) && *output != Output::None)
             {
                 let form = if gives_list == Some(true) { "a list" } else { "one tensor" };
-                return Err(format!("`{}` gives {form}, and the other is wanted", call.target));
+                return Err(format!("`{}` returns {form}, but the other is needed", call.target));
             }
         }
         Ok(true)
@@ -261,7 +261,11 @@ impl Expander<'_> {
                 Output::List(items) => items.iter().flatten().copied().collect(),
             };
             if owns.len() != count {
-                return Err(format!("`{}` gives {count} tensors, and {} are taken", call.target, owns.len()));
+                return Err(format!(
+                    "`{}` returns {count} tensors, but {} are used",
+                    call.target,
+                    owns.len()
+                ));
             }
             for (own, ty) in owns.into_iter().zip(types) {
                 if !self.known.contains_key(&own) {

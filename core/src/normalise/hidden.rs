@@ -28,7 +28,7 @@ fn spell(body: &mut Body, symbols: &mut Symbols, cx: &mut Context<'_>) {
         call.args.iter_mut().for_each(|arg| substitute(&mut arg.arg, &replaced));
         let schema = schemas.get(&call.target);
         let writes = schemas.writes(&call.target).unwrap_or_else(|error| {
-            let message = format!("what `{}` writes cannot be read: {error}", call.target);
+            let message = format!("the writes of `{}` cannot be parsed: {error}", call.target);
             cx.error(Code::NORMALISE_MUTATION, message, call.origin);
             Vec::new()
         });
@@ -45,7 +45,7 @@ fn spell(body: &mut Body, symbols: &mut Symbols, cx: &mut Context<'_>) {
                 replaced.extend(expansion.replaced);
             }
             Err(reason) => {
-                let message = format!("what `{}` writes cannot be spelled out: {reason}", call.target);
+                let message = format!("the writes of `{}` cannot be expressed: {reason}", call.target);
                 cx.error(Code::NORMALISE_MUTATION, message, call.origin);
                 editor.calls.push(call);
             }

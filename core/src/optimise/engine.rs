@@ -392,8 +392,7 @@ impl<'a> Engine<'a> {
         let notes = format!("nodes were added on balance by {}", named.collect::<Vec<_>>().join(", "));
         let message = format!("the rules made the graph larger by more than {} nodes", self.budget);
         let diagnostic = Diagnostic::warning(Code::OPTIMISE_CAP, message).note(notes).help(
-            "a rule applies to what it or another one makes; the model is right, but larger. \
-             `--max-growth` is the limit",
+            "a rule applies to its own result or another rule's; the model is correct, but larger. `--max-growth` sets the limit",
         );
         self.diagnostics.push(diagnostic);
     }

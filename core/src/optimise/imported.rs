@@ -52,7 +52,7 @@ pub fn imported(
         return Ok(unchanged(model, Vec::new()));
     }
     if model.opset() < OLDEST_INFERRED {
-        let message = format!("types are not inferred at opset {}: the model stays as it is", model.opset());
+        let message = format!("types are not inferred at opset {}: the model is unchanged", model.opset());
         let note =
             Diagnostic { severity: Severity::Note, ..Diagnostic::error(Code::OPTIMISE_OPSET, message) };
         let note = note.help(format!("rules and passes take models from opset {OLDEST_INFERRED} on"));

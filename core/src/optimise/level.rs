@@ -58,7 +58,7 @@ impl OptimiseOptions {
             return Some(format!("only `{only}` runs"));
         }
         if self.skip.iter().any(|skipped| skipped == name) {
-            return Some("it is to be skipped".to_owned());
+            return Some("it is skipped on request".to_owned());
         }
         let level = self.level;
         match class {
@@ -69,15 +69,16 @@ impl OptimiseOptions {
             Class::Unstated
                 if plugin.library.is_none() && self.stated_only.iter().any(|id| id == plugin.id) =>
             {
-                Some("it states no bound, and is not on by default".to_owned())
+                Some("it states no error bound, so it is off by default".to_owned())
             }
             Class::Bounded { .. } | Class::Unstated => None,
             Class::Target { target, .. } if level < Level::Target => {
-                Some(format!("it emits what {target} alone has, which level {level} does not"))
+                Some(format!("it emits operators that only {target} has, which level {level} does not allow"))
             }
-            Class::Target { target, .. } if !is_of(self.target.name(), target) => {
-                Some(format!("it emits what {target} alone has, and the model is for {}", self.target.name()))
-            }
+            Class::Target { target, .. } if !is_of(self.target.name(), target) => Some(format!(
+                "it emits operators that only {target} has, but the target is {}",
+                self.target.name()
+            )),
             Class::Target { .. } => None,
         }
     }

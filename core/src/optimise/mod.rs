@@ -221,7 +221,7 @@ pub fn known(host: &Host, name: &str) -> Result<(), Diagnostic> {
         }
         Some(_) => "`onnxport rules` lists them".to_owned(),
     };
-    let message = format!("there is no rule or pass `{name}`");
+    let message = format!("unknown rule or pass `{name}`");
     Err(Diagnostic::error(Code::OPTIMISE_NAME, message).help(help))
 }
 

@@ -42,7 +42,7 @@ pub(super) fn check(
                 }
             }
             None if is_needed(model, matched, old) => {
-                return Err(format!("output {index} is read, but nothing stands for it"));
+                return Err(format!("output {index} is read, but nothing replaces it"));
             }
             None => {}
         }
@@ -71,7 +71,7 @@ fn visible(
     for value in read.chain(answer.iter().copied().flatten()) {
         if replaced.contains(&Some(value)) || !journal.made(value) && !graph.sees(matched.place, value) {
             let name = graph.values[value].name.as_deref().unwrap_or("?");
-            return Err(format!("it uses the value `{name}` where that is not defined yet"));
+            return Err(format!("it uses the value `{name}` before its definition"));
         }
     }
     Ok(())

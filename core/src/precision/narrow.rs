@@ -89,7 +89,7 @@ fn fits(
     let (count, largest) = (found.beyond, found.largest);
     let fate = match overflow {
         Overflow::Refuse => "",
-        Overflow::Keep => ", and stays as it is",
+        Overflow::Keep => ", and is left unchanged",
         Overflow::Allow if to.bits() == 8 => ", which become its largest",
         Overflow::Allow => ", which become infinite",
     };

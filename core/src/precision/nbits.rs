@@ -20,9 +20,7 @@ pub(super) fn rounds(scheme: &Scheme, products: usize) -> Option<Diagnostic> {
         "{products} products round their other operand to 8 bits: each number is off by up to 1/254 of the largest of its block"
     );
     let note = Diagnostic { severity: Severity::Note, ..Diagnostic::error(Code::WEIGHT_OPERAND, message) };
-    Some(note.help(
-        "`--accuracy-level 1` keeps it as it is; the run after the conversion measures both errors together",
-    ))
+    Some(note.help("`--accuracy-level 1` keeps it unchanged; verification measures both errors together"))
 }
 
 /// Replaces everything that reads the weight. Returns the bytes that are stored, or why it stays.
@@ -43,7 +41,7 @@ pub(super) fn apply(model: &mut Model, target: &Target, plan: &Plan<'_>) -> Resu
     let rows = rows.ok_or("its bytes cannot be read the other way round")?;
     let [n, k] = rows.shape[..] else { return Err("it is not a matrix") };
     if !readers.lookups.is_empty() && !k.is_multiple_of(size) {
-        return Err("rows are looked up, which do not consist of whole blocks");
+        return Err("its rows are gathered, but do not consist of whole blocks");
     }
     let part = |part| {
         let blocks = Blocks { axis: 1, size };

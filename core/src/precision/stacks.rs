@@ -12,8 +12,7 @@ use crate::ops::Tensor;
 use crate::tensor::LazyTensor;
 
 /// Why a stack stays in the form of `DequantizeLinear`.
-const IN_LOOPS: &str = "products in loops read it, where it would be restored in every round; \
-                        `--quantize-form matmulnbits` has a form for them";
+const IN_LOOPS: &str = "products in loops read it, which would dequantize it in every iteration; `--quantize-form matmulnbits` supports them";
 
 /// A `Gather` of one matrix.
 #[derive(Clone, Copy)]

@@ -75,8 +75,8 @@ pub(super) fn read(path: &Path, warm: usize, runs: usize) -> Result<Measured, Di
         .map_err(|error| wrong(format!("is not understood: {error}")))?;
     let measured = measured(events, warm);
     if measured.runs.len() != runs {
-        let message = format!("holds {} runs instead of {runs}", measured.runs.len());
-        return Err(wrong(message).help("ask for fewer --runs: a runtime stops to write after many events"));
+        let message = format!("has {} runs instead of {runs}", measured.runs.len());
+        return Err(wrong(message).help("use fewer --runs: a runtime stops recording after many events"));
     }
     Ok(measured)
 }

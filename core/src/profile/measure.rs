@@ -66,7 +66,7 @@ fn profile(subject: &Subject<'_>, runs: usize) -> Result<Profile, Diagnostic> {
     let files = folder.as_deref().map(entries).unwrap_or_default();
     let trace = files.iter().find(|path| path.extension().is_some_and(|e| e == "json"));
     let (Some(folder), Some(trace)) = (&folder, trace) else {
-        let message = format!("{} does not say how long nodes take", subject.runtime.name());
+        let message = format!("{} does not report the times of nodes", subject.runtime.name());
         return Err(Diagnostic::error(Code::VERIFY_NO_EXECUTOR, message)
             .help("profile with --executor ort, or another that takes the option `profile`"));
     };
@@ -75,7 +75,7 @@ fn profile(subject: &Subject<'_>, runs: usize) -> Result<Profile, Diagnostic> {
     let functions = file.proto.functions.iter().flat_map(|function| &function.node);
     let graph = file.proto.graph.as_ref().map(|graph| Places::of(graph, functions));
     let Some(places) = graph else {
-        return Err(Diagnostic::error(Code::READ_ONNX, "the model holds no graph"));
+        return Err(Diagnostic::error(Code::READ_ONNX, "the model has no graph"));
     };
     let made = Optimised::read(&folder.join(OPTIMISED));
     let name = subject.model.file_name().unwrap_or_default().to_string_lossy().into_owned();

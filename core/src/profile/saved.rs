@@ -18,7 +18,7 @@ pub(super) fn read(path: &Path) -> Result<Profile, Diagnostic> {
     let text = files::text(path, LARGEST)
         .map_err(|error| Diagnostic::error(Code::READ_IO, format!("cannot read `{shown}`: {error}")))?;
     let wrong = |why: String| {
-        Diagnostic::error(Code::RUN_PROFILE, format!("`{shown}` holds no profile: {why}"))
+        Diagnostic::error(Code::RUN_PROFILE, format!("`{shown}` is not a profile: {why}"))
             .help("write one with `onnxport profile MODEL --report FILE.json`")
     };
     let mut value: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
@@ -27,8 +27,8 @@ pub(super) fn read(path: &Path) -> Result<Profile, Diagnostic> {
     }
     match value.get("format").and_then(Value::as_u64) {
         Some(format) if format == u64::from(FORMAT) => {}
-        Some(format) => return Err(wrong(format!("its format is {format}, and {FORMAT} is what is read"))),
-        None => return Err(wrong("it states no format".to_owned())),
+        Some(format) => return Err(wrong(format!("its format is {format}, not {FORMAT}"))),
+        None => return Err(wrong("it has no format field".to_owned())),
     }
     let profile = Profile::deserialize(value).map_err(|error| wrong(error.to_string()))?;
     let sound = |runs: &[f64]| runs.len() == profile.runs && runs.iter().all(|time| *time >= 0.0);

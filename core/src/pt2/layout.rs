@@ -48,8 +48,8 @@ impl Layout {
         }
         let held = models.join("`, `");
         let message = match model {
-            Some(model) => format!("the archive holds no program `{model}`, only `{held}`"),
-            None => format!("the archive holds several programs, `{held}`"),
+            Some(model) => format!("the archive has no program `{model}`, only `{held}`"),
+            None => format!("the archive has several programs, `{held}`"),
         };
         Err(Diagnostic::error(Code::READ_NOT_A_PROGRAM, message).help("choose a program by its name"))
     }
@@ -122,12 +122,13 @@ pub(crate) fn not_a_zip(bytes: &[u8]) -> Option<Diagnostic> {
     } else if starts(b"\x1f\x8b") {
         "a gzip file"
     } else if bytes.get(8) == Some(&b'{') && bytes.get(3..8).is_some_and(|length| length == [0; 5]) {
-        "a safetensors file, which holds weights without a program"
+        "a safetensors file, which has weights but no program"
     } else if is_onnx(bytes) {
         let message = "the file is an ONNX model already, not an exported program";
-        return Some(Diagnostic::error(Code::READ_NOT_A_PROGRAM, message).help(
-            "`onnxport inspect` shows what it holds, `onnxport optimize` reads it and writes it again",
-        ));
+        return Some(
+            Diagnostic::error(Code::READ_NOT_A_PROGRAM, message)
+                .help("`onnxport inspect` shows its contents, `onnxport optimize` optimizes it"),
+        );
     } else {
         return None;
     };

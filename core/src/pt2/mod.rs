@@ -182,7 +182,7 @@ fn check_tensors(program: &Program, payloads: &mut Payloads) {
         let Some(tensor) = payloads.tensors.get(name) else {
             // After another problem, this would often be its echo.
             if complete {
-                let message = format!("there is no tensor `{name}`, which the program takes");
+                let message = format!("the tensor `{name}` of the program is missing");
                 payloads.problems.push(Diagnostic::error(Code::READ_PAYLOAD, message));
             }
             continue;
@@ -194,7 +194,7 @@ fn check_tensors(program: &Program, payloads: &mut Payloads) {
             });
         if ty.dtype != tensor.dtype || !same_shape {
             let message = format!(
-                "the tensor `{name}` is {}{:?}, which is not what the program states",
+                "the tensor `{name}` is {}{:?}, which contradicts the program",
                 tensor.dtype, tensor.shape
             );
             payloads.problems.push(Diagnostic::error(Code::READ_PAYLOAD, message));

@@ -68,7 +68,7 @@ impl Payloads {
         }
         let file = torch_file::read(zip.region(name, entry)?, name)?;
         let Item::Dict(items) = file.heap.get(file.root) else {
-            let message = format!("`{name}` does not hold a dictionary of tensors");
+            let message = format!("`{name}` is not a dictionary of tensors");
             return Err(Diagnostic::error(Code::READ_PAYLOAD, message));
         };
         for (key, value) in items {
@@ -76,7 +76,7 @@ impl Payloads {
             if let Item::Tensor(tensor) = file.heap.get(*value) {
                 self.tensors.insert(key.to_owned(), (**tensor).clone());
             } else {
-                let message = format!("`{name}` holds `{key}`, which is not a tensor");
+                let message = format!("`{name}` contains `{key}`, which is not a tensor");
                 self.problems.push(Diagnostic::error(Code::READ_PAYLOAD, message));
             }
         }
@@ -97,7 +97,7 @@ fn payload(
     let path = format!("{folder}{}", meta.path_name);
     if meta.use_pickle {
         let what = if meta.tensor_meta.is_some() { "a tensor subclass" } else { "a custom object" };
-        let message = format!("`{path}` holds `{name}` as a pickle of {what}, which is not read");
+        let message = format!("`{path}` stores `{name}` as a pickle of {what}, which is not supported");
         return Err(Diagnostic::error(Code::READ_PAYLOAD, message)
             .help("unwrap subclasses into plain tensors before export"));
     }
@@ -112,7 +112,7 @@ fn payload(
     }
     match zip.get(&path) {
         None if meta.path_name.contains(['/', '\\']) => {
-            let message = format!("`{path}`, which holds `{name}`, is missing from the archive");
+            let message = format!("`{path}`, which contains `{name}`, is missing from the archive");
             Err(Diagnostic::error(Code::READ_PAYLOAD, message))
         }
         None => unbound(claim, name, path, &what),

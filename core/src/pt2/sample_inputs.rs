@@ -68,7 +68,7 @@ impl SampleInputs {
         let file = torch_file::read(region, name)?;
         let mut tree = Tree { heap: &file.heap, left: MAX_VALUES };
         let unexpected = || {
-            let message = format!("`{name}` does not hold a tuple of arguments and a dictionary");
+            let message = format!("`{name}` is not a tuple of arguments and a dictionary");
             Diagnostic::error(Code::READ_PICKLE, message)
         };
         let (args, kwargs) = match tree.value(file.root, 0)? {
@@ -129,7 +129,7 @@ impl Tree<'_> {
         self.left = self.left.saturating_sub(1);
         if depth > MAX_DEPTH || self.left == 0 {
             let what = if self.left == 0 { "too many values" } else { "values nested too deeply" };
-            return Err(Diagnostic::error(Code::READ_PICKLE, format!("the sample inputs hold {what}")));
+            return Err(Diagnostic::error(Code::READ_PICKLE, format!("the sample inputs contain {what}")));
         }
         Ok(match self.heap.get(at) {
             // Classes among an object's attributes say nothing about values.
@@ -181,7 +181,7 @@ fn flatten(value: SampleValue, spec: &TreeSpec, leaves: &mut Vec<SampleValue>) -
         return Ok(());
     };
     let mismatch = || {
-        let message = format!("a sample input does not nest as the signature states (`{kind}`)");
+        let message = format!("a sample input is not nested like the signature (`{kind}`)");
         Diagnostic::error(Code::READ_PICKLE, message)
             .help("give input values in a sidecar, which `onnxport.save` writes")
     };

@@ -30,7 +30,7 @@ pub(crate) fn read(region: Region, label: &str) -> Result<TorchFile, Diagnostic>
     check_byte_order(&zip, &root)?;
     let name = format!("{root}data.pkl");
     let Some(entry) = zip.get(&name) else {
-        let message = format!("`{label}` holds no `data.pkl`");
+        let message = format!("`{label}` has no `data.pkl`");
         return Err(Diagnostic::error(Code::READ_PAYLOAD, message));
     };
     if entry.size > MAX_PICKLE {
@@ -58,7 +58,7 @@ pub(crate) fn check_byte_order(zip: &ZipIndex, root: &str) -> Result<(), Diagnos
         return Ok(());
     }
     let order = String::from_utf8_lossy(&order).into_owned();
-    let message = format!("`{}` says that tensors are {order}-endian", zip.describe(&name));
+    let message = format!("`{}` states that tensors are {order}-endian", zip.describe(&name));
     Err(Diagnostic::error(Code::READ_PAYLOAD, message).help("export on a little-endian machine"))
 }
 

@@ -68,7 +68,7 @@ impl Claim {
     pub(crate) fn reach(&self, what: &str) -> Result<u64, Diagnostic> {
         let Self { dtype, shape, strides, offset } = self;
         let absurd = || {
-            let message = format!("{what} has the absurd shape {shape:?}");
+            let message = format!("{what} has the invalid shape {shape:?}");
             Diagnostic::error(Code::READ_SIZE, message)
         };
         if shape.len() > MAX_RANK {

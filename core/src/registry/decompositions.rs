@@ -66,8 +66,8 @@ impl Decompositions {
             return Ok(Self::of_templates(templates));
         };
         let message =
-            format!("`{name}` says what `{}` writes, which only a plugin's schemas can", writes.target);
-        Err(Diagnostic::error(Code::DECOMPOSE, message).help("docs/facts.md says where it stands"))
+            format!("`{name}` states the writes of `{}`, which only a plugin's schemas can", writes.target);
+        Err(Diagnostic::error(Code::DECOMPOSE, message).help("docs/facts.md describes its format"))
     }
 
     fn of_both(name: &str, text: &str) -> Result<Vec<Template>, Diagnostic> {
@@ -124,7 +124,7 @@ impl Decompositions {
 
 fn malformed(name: &str, error: &TextError) -> Diagnostic {
     let message = format!("the decompositions of `{name}` cannot be read: {error}");
-    Diagnostic::error(Code::DECOMPOSE, message).help("docs/decompositions.md says how they are written")
+    Diagnostic::error(Code::DECOMPOSE, message).help("docs/decompositions.md describes the syntax")
 }
 
 fn read(templates: Vec<Template>) -> Programs {

@@ -80,7 +80,7 @@ impl Class {
         };
         match ask(index, &mut record) {
             status::OK => Self::read(&record),
-            _ => Err("the plugin does not say how exact it is".to_owned()),
+            _ => Err("the plugin does not state its exactness".to_owned()),
         }
     }
 
@@ -93,13 +93,13 @@ impl Class {
         match record.kind {
             class::UNSTATED => Ok(Self::Unstated),
             class::EXACT if bound == Bound::default() => Ok(Self::Exact),
-            class::EXACT => Err("it says that it is exact, and states a bound".to_owned()),
+            class::EXACT => Err("it is declared exact, but states an error bound".to_owned()),
             class::BOUNDED if bound.is_none() => {
-                Err("it says that it has a bound, and states none".to_owned())
+                Err("it is declared bounded, but states no error bound".to_owned())
             }
             class::BOUNDED => Ok(Self::Bounded { bound }),
             class::TARGET if record.target.is_empty() => {
-                Err("it emits what a target alone has, and names no target".to_owned())
+                Err("it emits target operators, but names no target".to_owned())
             }
             class::TARGET => Ok(Self::Target { target: record.target.known().to_owned(), bound }),
             other => Err(format!("it is of the unknown class {other}")),

@@ -14,14 +14,14 @@ pub(super) fn check(executor: &str, declared: &[Port], outputs: &[Computed]) -> 
     for (port, output) in declared.iter().zip(outputs) {
         let name = &port.name;
         if output.name != *name {
-            return wrong(format!("{executor} gives the output `{}` where `{name}` belongs", output.name));
+            return wrong(format!("{executor} returned the output `{}` instead of `{name}`", output.name));
         }
         let given = format!("{}{:?}", output.dtype, output.shape);
         let elements = output.shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d));
         let length = elements.and_then(|elements| output.dtype.byte_len(elements));
         if length != Some(output.bytes.len() as u64) {
             let bytes = output.bytes.len();
-            return wrong(format!("{executor} gives the output `{name}` as {given}, with {bytes} bytes"));
+            return wrong(format!("{executor} returned the output `{name}` as {given}, with {bytes} bytes"));
         }
         let fits = port.dtype.is_none_or(|dtype| dtype == output.dtype)
             && port.dims.as_ref().is_none_or(|dims| {
@@ -34,16 +34,16 @@ pub(super) fn check(executor: &str, declared: &[Port], outputs: &[Computed]) -> 
         if !fits {
             let stated = stated(port);
             return wrong(format!(
-                "{executor} gives the output `{name}` as {given}, and the model declares {stated}"
+                "{executor} returned the output `{name}` as {given}, but the model declares {stated}"
             ));
         }
     }
     if let Some(missing) = declared.get(outputs.len()) {
-        return wrong(format!("{executor} gives no output `{}`", missing.name));
+        return wrong(format!("{executor} did not return the output `{}`", missing.name));
     }
     match outputs.get(declared.len()) {
         Some(more) => {
-            wrong(format!("{executor} gives an output `{}`, which the model does not have", more.name))
+            wrong(format!("{executor} returned an output `{}`, which the model does not have", more.name))
         }
         None => Ok(()),
     }

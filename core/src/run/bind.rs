@@ -43,7 +43,7 @@ pub(super) fn bind(
             .collect();
         if !lacking.is_empty() {
             return Err(wrong(format!("no value is given for {}", lacking.join(", ")))
-                .help("give one with --input NAME=FILE, or draw what is missing with --random"));
+                .help("give one with --input NAME=FILE, or use random values with --random"));
         }
     }
     let mut bound = Vec::new();
@@ -52,7 +52,10 @@ pub(super) fn bind(
             (Some(tensor), _) => bound.push((port.name.clone(), tensor.clone())),
             (None, Some(draw)) if !port.optional => {
                 let dtype = port.dtype.ok_or_else(|| {
-                    wrong(format!("the input `{}` is no tensor of a known type, and is not drawn", port.name))
+                    wrong(format!(
+                        "the input `{}` is not a tensor of a known type, so it cannot be random",
+                        port.name
+                    ))
                 })?;
                 let shape = extents.of(port)?;
                 bound.push((
@@ -134,7 +137,7 @@ impl Extents {
         let symbol = match place {
             Some((_, _, Extent::Named(text))) => self.symbol(text),
             Some((_, _, Extent::Known(known))) if *known != size => {
-                return Err(wrong(format!("`{name}` is {known}, which the model states")));
+                return Err(wrong(format!("the model fixes `{name}` at {known}")));
             }
             Some(_) => None,
             None => Some(self.symbols.find(name).ok_or_else(|| {
@@ -144,8 +147,7 @@ impl Extents {
         match (symbol, place) {
             (Some(symbol), _) => {
                 if *self.sizes.entry(symbol).or_insert(size) != size {
-                    let message =
-                        format!("`{name}` is {size}, and something else that is given says otherwise");
+                    let message = format!("`{name}` is {size}, which contradicts another given size");
                     return Err(wrong(message));
                 }
             }

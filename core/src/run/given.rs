@@ -84,8 +84,7 @@ fn one(name: &str, path: &Path) -> Result<LazyTensor, Report> {
         _ => None,
     };
     set.get(name).or(only).cloned().ok_or_else(|| {
-        let message =
-            format!("`{}` holds {} tensors and none of the name `{name}`", path.display(), set.len());
+        let message = format!("`{}` has {} tensors, none of them named `{name}`", path.display(), set.len());
         wrong(message).help("give all inputs of a file with --inputs").into()
     })
 }

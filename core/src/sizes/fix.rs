@@ -121,7 +121,7 @@ impl Fixing {
         let AxisSize { input, axis, size } = asked;
         let dim = ports(program).into_iter().find(|port| port.name == input);
         let Some(dim) = dim.and_then(|port| port.dims.get(*axis).copied()) else {
-            let message = format!("there is no input `{input}` with an axis {axis}");
+            let message = format!("no input `{input}` with an axis {axis}");
             return self.problem(Code::LOWER_NAME, message);
         };
         let symbols = &program.symbols;

@@ -51,14 +51,14 @@ impl Recorded {
         let header = SafeTensors::read_metadata(file.bytes());
         let metadata = header.ok().and_then(|(_, header)| header.metadata().clone()).unwrap_or_default();
         if metadata.get("format").is_none_or(|format| format != FORMAT) {
-            let message = format!("{} holds no recorded intermediate values", path.display());
+            let message = format!("{} has no recorded intermediate values", path.display());
             return Err(Diagnostic::error(Code::VERIFY_EXPECTED, message)
                 .help("`onnxport.save(program, path, intermediates=True)` of the Python package records them")
                 .into());
         }
         let inputs = metadata.get("inputs").map_or("[]", String::as_str);
         let inputs: Vec<String> = serde_json::from_str(inputs).map_err(|e| {
-            let message = format!("the inputs that {} states cannot be read: {e}", path.display());
+            let message = format!("the inputs in {} cannot be read: {e}", path.display());
             Diagnostic::error(Code::VERIFY_EXPECTED, message)
         })?;
         let values = WeightSet::open(&[path.to_owned()], None)?;

@@ -200,8 +200,7 @@ impl<'a> Values<'a> {
     fn end(self, runtime: &Runtime) -> Result<(), Diagnostic> {
         let Some(name) = self.malformed else { return Ok(()) };
         let runtime = runtime.name();
-        let message =
-            format!("{runtime} gives the value `{name}` in a form that is not that of its type and shape");
+        let message = format!("{runtime} returned the value `{name}` with the wrong type or shape");
         Err(Diagnostic::error(Code::VERIFY_ANSWER, message))
     }
 }

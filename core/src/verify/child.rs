@@ -151,7 +151,7 @@ fn read(from: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
     }
     let length = u64::from_le_bytes(length);
     if length > LONGEST {
-        return Err(io::Error::other(format!("it says that it has {length} bytes")));
+        return Err(io::Error::other(format!("it states a length of {length} bytes")));
     }
     let mut message = Vec::new();
     // The length is only believed as far as bytes come.

@@ -40,7 +40,7 @@ impl Executor {
         all.find(|executor| executor.id == id).ok_or_else(|| {
             let ids: Vec<&str> =
                 host.plugins.iter().filter(|plugin| plugin.executor.is_some()).map(|p| p.id).collect();
-            let message = format!("there is no executor `{id}`");
+            let message = format!("unknown executor `{id}`");
             Diagnostic::error(Code::PLUGIN_CHOICE, message).help(format!("there are {}", ids.join(", ")))
         })
     }
@@ -83,7 +83,7 @@ impl Executor {
         apart: Apart,
     ) -> Result<Runtime, Diagnostic> {
         let Some(executor) = Self::of(plugin) else {
-            let message = format!("there is no executor `{}`", plugin.id);
+            let message = format!("unknown executor `{}`", plugin.id);
             return Err(Diagnostic::error(Code::PLUGIN_CHOICE, message));
         };
         let remote = Remote::open(plugin, executor.name(), options, apart)?;
@@ -142,7 +142,7 @@ impl Runtime {
     pub fn describe(&self) -> Result<String, Diagnostic> {
         let handle = match &self.seat {
             Seat::Here(handle) => *handle,
-            Seat::Apart(remote) => return Ok(format!("{}, in a process of its own", remote.text)),
+            Seat::Apart(remote) => return Ok(format!("{}, in a separate process", remote.text)),
         };
         let mut ignore = |_: Output<'_>| {};
         let mut call = self.executor.call(&mut ignore);
@@ -259,10 +259,10 @@ impl<'r> Session<'r> {
     ) -> Result<Result<(), String>, Diagnostic> {
         let executor = &self.runtime.executor;
         let Loaded::Here(handle) = &self.seat else {
-            return Ok(Err(format!("`{}` runs in a process of its own", executor.id)));
+            return Ok(Err(format!("`{}` runs in a separate process", executor.id)));
         };
         let Some(measure) = executor.table.measure else {
-            return Ok(Err(format!("`{}` compares no results where they are", executor.id)));
+            return Ok(Err(format!("`{}` does not compare results on its device", executor.id)));
         };
         let _span = trace::span("plugin", "running the model").with("plugin", executor.id);
         let (inputs, wanted) = (views(feeds), views(expected));

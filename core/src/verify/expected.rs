@@ -187,7 +187,7 @@ impl Against {
 
     fn recorded(bytes: &[u8], place: Place<'_>, what: &str) -> Result<Self, Diagnostic> {
         let recording = Recording::index(bytes, place)
-            .map_err(|why| wrong(format!("{what} holds no expected values: {why}")))?;
+            .map_err(|why| wrong(format!("{what} has no expected values: {why}")))?;
         let cases = recording.names().iter().map(|name| recording.case(name)).collect::<Result<_, _>>();
         let cases = cases.map_err(|why| wrong(format!("{what} is incomplete: {why}")))?;
         Ok(Self { cases, ..Self::default() })
@@ -236,7 +236,7 @@ impl<'a> Recording<'a> {
     /// The call with this name.
     pub(super) fn case(&self, name: &str) -> Result<Case, String> {
         let entry = self.cases.iter().find(|entry| entry.name == name);
-        let entry = entry.ok_or_else(|| format!("there is no case {name}"))?;
+        let entry = entry.ok_or_else(|| format!("unknown case {name}"))?;
         let named = |kind: &str, names: &[String]| {
             let tensor = |name: &String| {
                 let key = format!("{}/{kind}/{name}", entry.name);

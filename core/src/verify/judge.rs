@@ -258,7 +258,7 @@ impl<'a> Judge<'a> {
         }
         let outputs = expected.outputs.len();
         (self.position < outputs)
-            .then(|| format!("{} outputs came out where the program has {outputs}", self.position))
+            .then(|| format!("{} outputs returned, but the program has {outputs}", self.position))
     }
 }
 

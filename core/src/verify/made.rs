@@ -28,8 +28,10 @@ impl Against {
             let (InputKind::User, Some(value)) = (&spec.kind, arg.as_value()) else { continue };
             let stated = program.body.values.find(value).map(|value| &value.ty);
             let sample = stated.and_then(|ty| sample(program, &spec.name, ty)).ok_or_else(|| {
-                let message =
-                    format!("the program does not say enough about its input {} to make one", spec.name);
+                let message = format!(
+                    "the program does not describe its input {} well enough to generate one",
+                    spec.name
+                );
                 Diagnostic::error(Code::VERIFY_EXPECTED, message)
             })?;
             samples.push(Sample { within: extents.remove(&place).unwrap_or_default(), ..sample });

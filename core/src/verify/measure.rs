@@ -53,7 +53,7 @@ impl<'a> Measuring<'a> {
     fn found(&mut self, stated_of: &Stated<'_>) -> Result<(), Diagnostic> {
         let Stated { name, metrics, spread, first } = stated_of;
         let Some(expected) = self.expected.iter().find(|expected| expected.name == *name) else {
-            return Err(self.refusal(&format!("measures `{name}`, which nobody asked for")));
+            return Err(self.refusal(&format!("measures `{name}`, which was not requested")));
         };
         let shape: Vec<u64> = expected.dims.iter().map(|d| d.unsigned_abs()).collect();
         let texts = |at| [text(expected.dtype, first, 0), text(expected.dtype, expected.bytes, at)];

@@ -194,7 +194,7 @@ impl Verification {
         let vacuous = self.vacuous();
         if !vacuous.is_empty() {
             let message = format!(
-                "the expected values of {} are all within the tolerance of zero: comparing them says little",
+                "the expected values of {} are all within the tolerance of zero: comparing them proves little",
                 vacuous.join(", ")
             );
             diagnostics.push(
@@ -226,8 +226,8 @@ impl Verification {
             return None;
         }
         let message =
-            format!("no expected value of {} is finite: agreeing with them says nothing", names.join(", "));
-        let help = "the program itself gives NaN or infinity for these inputs: try others, `--inputs FILE` or `--draw`";
+            format!("no expected value of {} is finite: comparing them proves nothing", names.join(", "));
+        let help = "the program itself returns NaN or infinity for these inputs: try others, `--inputs FILE` or `--draw`";
         Some(Diagnostic::warning(Code::VERIFY_EXPECTED, message).help(help))
     }
 
@@ -289,7 +289,7 @@ impl Verification {
         if notes.is_empty() {
             return None;
         }
-        let message = "values are infinite or NaN where the recorded ones are not, or the other way round";
+        let message = "some values are infinite or NaN where the recorded ones are finite, or vice versa";
         let help = "the type may be too small for some weights: leave them out, or choose another one";
         let diagnostic = Diagnostic::warning(Code::VERIFY_MISMATCH, message.to_owned()).help(help);
         Some(Diagnostic { notes, ..diagnostic })

@@ -126,7 +126,7 @@ impl Against {
             let spec = program.signature.inputs.get(place);
             let (Some(spec), Some(stated)) = (spec, stated(program, place)) else { continue };
             let sample = sample(&spec.name, stated, value).ok_or_else(|| {
-                let message = format!("the recorded input {} is not what the program takes", spec.name);
+                let message = format!("the recorded input {} does not match the program", spec.name);
                 Diagnostic::error(Code::VERIFY_EXPECTED, message)
             })?;
             samples.push(Sample { within: extents.remove(&place).unwrap_or_default(), ..sample });

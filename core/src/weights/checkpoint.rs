@@ -27,12 +27,12 @@ pub(super) fn read(file: MappedFile, path: &Path, key: Option<&str>) -> Result<W
     let mut at = saved.root;
     for part in key.into_iter().flat_map(|key| key.split('.')) {
         at = entry(heap, at, part).ok_or_else(|| {
-            let message = format!("{place} holds no `{part}` to take the weights from");
+            let message = format!("{place} has no entry `{part}` with weights");
             described(Diagnostic::error(Code::WEIGHTS_SOURCE, message), heap, at)
         })?;
     }
     let Item::Dict(items) = heap.get(at) else {
-        let message = format!("{place} holds no dictionary of tensors but {}", kind(heap, at));
+        let message = format!("{place} is not a dictionary of tensors, but {}", kind(heap, at));
         return Err(Diagnostic::error(Code::WEIGHTS_SOURCE, message)
             .help("save a state dictionary: `torch.save(module.state_dict(), \"weights.pt\")`"));
     };
@@ -43,7 +43,7 @@ pub(super) fn read(file: MappedFile, path: &Path, key: Option<&str>) -> Result<W
         }
     }
     if set.is_empty() {
-        let message = format!("{place} holds no tensors under names");
+        let message = format!("{place} has no named tensors");
         return Err(described(Diagnostic::error(Code::WEIGHTS_SOURCE, message), heap, at));
     }
     Ok(set)

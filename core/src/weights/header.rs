@@ -28,7 +28,7 @@ impl Header {
         let (length, rest) = file.split_first_chunk::<8>().ok_or_else(short)?;
         let length = u64::from_le_bytes(*length);
         if length > MAX_BYTES {
-            return Err(format!("its header is said to have {length} bytes"));
+            return Err(format!("its header claims {length} bytes"));
         }
         let text = rest.get(..length as usize).ok_or_else(short)?;
         let Entries(mut tensors) =
@@ -58,7 +58,7 @@ impl<'de> Deserialize<'de> for Entries {
                 let (mut entries, mut seen) = (Vec::new(), BTreeSet::new());
                 while let Some(name) = access.next_key::<String>()? {
                     if !seen.insert(name.clone()) {
-                        return Err(A::Error::custom(format_args!("it holds `{name:.200}` twice")));
+                        return Err(A::Error::custom(format_args!("it contains `{name:.200}` twice")));
                     }
                     if name == "__metadata__" {
                         access.next_value::<Option<BTreeMap<String, String>>>()?;

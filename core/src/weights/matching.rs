@@ -89,7 +89,7 @@ pub(super) fn find(
     let nothing = matched == 0 && refused.is_empty() && missing.is_empty() && !wanted.is_empty();
     if nothing && !options.several {
         let all: Vec<&Wanted<'_>> = wanted.iter().collect();
-        let message = "the files hold none of the program's tensors".to_owned();
+        let message = "the weight files contain none of the program's tensors".to_owned();
         diagnostics.push(absent(message, &all, &extra, set));
     }
     if !missing.is_empty() {
@@ -116,8 +116,7 @@ pub(super) fn find(
         diagnostics.push(listed(Code::WEIGHTS_DTYPE, what, help, mistyped));
     }
     if !differing.is_empty() {
-        let help =
-            "the program uses one tensor under these names; the files must hold equal ones, or only one";
+        let help = "the program uses one tensor under these names, so the files must have equal values, or only one of them";
         diagnostics.push(listed(Code::WEIGHTS_TIED, "tied tensors differ in the files", help, differing));
     }
     if !options.several {
@@ -157,7 +156,7 @@ fn tie(wanted: &[Wanted<'_>], found: &mut [Option<LazyTensor>]) -> Vec<(String, 
         if let Some(own) = slot
             && !same(own, tensor)
         {
-            differing.push((want.name.to_owned(), format!("not what `{name}` is")));
+            differing.push((want.name.to_owned(), format!("unlike `{name}`")));
         }
         *slot = Some(tensor.clone());
     }
@@ -189,11 +188,10 @@ fn absent(message: String, missing: &[&Wanted<'_>], extra: &[&str], set: &Weight
             twins.next().filter(|_| twins.next().is_none())
         };
         if let Some((_, name)) = near {
-            diagnostic.notes.push(format!("the files hold `{name}`, a name like `{}`", want.name));
+            diagnostic.notes.push(format!("the files contain `{name}`, which resembles `{}`", want.name));
         } else if let Some(name) = twin() {
             diagnostic.notes.push(format!(
-                "`{name}` has the same type; if it is the same tensor, say so in a `--weights-map` file: \
-                 `rename = {{ \"{}\" = \"{name}\" }}`",
+                "`{name}` has the same type; if it is the same tensor, map it in a `--weights-map` file: `rename = {{ \"{}\" = \"{name}\" }}`",
                 want.name
             ));
         }

@@ -119,7 +119,7 @@ impl DataFiles<'_> {
             Location::Inline => {
                 let raw = tensor.raw_data.clone().unwrap_or_default();
                 if raw.len() as u64 != weight.bytes || tensor.data_location() == DataLocation::External {
-                    return Err(fail("does not hold its data as raw bytes"));
+                    return Err(fail("does not store its data as raw bytes"));
                 }
                 Source::Inline(raw)
             }

@@ -53,7 +53,7 @@ impl NameMap {
             toml::from_str(&text).map_err(|e| e.to_string())
         };
         parsed.map_err(|why| {
-            let message = format!("`{}` holds no rules for names: {}", path.display(), why.trim_end());
+            let message = format!("`{}` cannot be read as a name map: {}", path.display(), why.trim_end());
             Diagnostic::error(Code::WEIGHTS_MAP, message).help(
                 "it has the tables `rename` and `prefix`, each with `\"in the program\" = \"in the files\"`",
             )

@@ -38,7 +38,7 @@ impl Table {
             found.and_then(|plugin| Some((plugin.id, plugin.weights.clone()?)))
         else {
             let known: Vec<&str> = host.plugins.iter().filter(has).map(|plugin| plugin.id).collect();
-            let message = format!("there is no plugin `{id}` that has to do with weights");
+            let message = format!("no plugin `{id}` provides weights");
             let help = if known.is_empty() {
                 "add it with --plugin".to_owned()
             } else {
@@ -210,7 +210,7 @@ fn made(
     let output = |sink: &Sink| (table.table.output)(index, &record, sink);
     table.call(("describing a transform", name), &mut take, output)?;
     made.ok_or_else(|| {
-        let message = format!("plugin `{}` does not say what `{name}` makes", table.plugin);
+        let message = format!("plugin `{}` does not state the result of `{name}`", table.plugin);
         Diagnostic::error(Code::PLUGIN_CONTRACT, message)
     })
 }

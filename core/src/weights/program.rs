@@ -84,7 +84,7 @@ pub(crate) fn missing_constants(program: &Program) -> Option<Diagnostic> {
     let constants = unbound(program, |kind| matches!(kind, InputKind::TensorConstant(_)));
     lacking("program", constants).map(|diagnostic| {
         diagnostic
-            .note("the graph may depend on what constants hold")
+            .note("the graph may depend on the values of constants")
             .help("give them with `--weights`, or make them buffers of the module")
     })
 }

@@ -80,8 +80,7 @@ pub fn quantiser(host: &Host, wanted: &QuantiserName) -> Result<Found, Diagnosti
         other => {
             return refuse(
                 format!(
-                    "the quantiser `{name}` of plugin `{plugin}` wants to see what this host cannot show it \
-                     (granule {other})"
+                    "the quantizer `{name}` of plugin `{plugin}` needs a granule that this host does not support ({other})"
                 ),
                 "use a newer onnxport",
             );

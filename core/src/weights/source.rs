@@ -148,13 +148,13 @@ fn folder(path: &Path, key: Option<&str>) -> Result<WeightSet, Report> {
     match of_kind(&["bin", "pt", "pth", "ckpt"]).as_slice() {
         [only] => file(only, key),
         [] => {
-            let message = format!("the folder {} holds no weights", label(path));
+            let message = format!("the folder {} has no weights", label(path));
             Err(Diagnostic::error(Code::WEIGHTS_SOURCE, message)
-                .help("it should hold .safetensors files, an index of shards, or a checkpoint")
+                .help("it should contain .safetensors files, an index of shards, or a checkpoint")
                 .into())
         }
         several => {
-            let message = format!("the folder {} holds {} checkpoints", label(path), several.len());
+            let message = format!("the folder {} has {} checkpoints", label(path), several.len());
             let mut diagnostic = Diagnostic::error(Code::WEIGHTS_SOURCE, message);
             diagnostic.notes.extend(several.iter().take(20).map(|p| p.display().to_string()));
             Err(diagnostic.help("name the files that belong to the program").into())
@@ -179,7 +179,7 @@ fn foreign(path: &Path, bytes: &[u8]) -> Diagnostic {
     } else if bytes.starts_with(b"version https://git-lfs") {
         ("is a pointer of Git LFS, not the file", "fetch it with `git lfs pull`")
     } else {
-        ("holds no weights that are read", "give a .safetensors file, an index of shards or a checkpoint")
+        ("contains no supported weights", "give a .safetensors file, an index of shards or a checkpoint")
     };
     Diagnostic::error(Code::WEIGHTS_SOURCE, format!("{place} {what}")).help(help)
 }

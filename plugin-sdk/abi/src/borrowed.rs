@@ -46,7 +46,7 @@ impl fmt::Display for Malformed {
             Self::Null => write!(f, "a null pointer with a length"),
             Self::Misaligned => write!(f, "a pointer that is not aligned"),
             Self::Long { len } => write!(f, "a length of {len}, which cannot be"),
-            Self::Unmapped => write!(f, "a pointer to memory that is not there"),
+            Self::Unmapped => write!(f, "an invalid pointer"),
             Self::NotUtf8 => write!(f, "a text that is not UTF-8"),
         }
     }

@@ -99,13 +99,13 @@ impl fmt::Display for CRootError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let symbol = CRoot::SYMBOL;
         match self {
-            Self::Misplaced => write!(f, "has a symbol `{symbol}` that is no struct"),
+            Self::Misplaced => write!(f, "has a symbol `{symbol}` that is not a struct"),
             Self::Magic => write!(f, "has a symbol `{symbol}` without the magic number of a plugin"),
             Self::Version(theirs) => {
                 write!(f, "has a plugin root {theirs}, this host knows {}", CRoot::VERSION)
             }
             Self::Short(size) => {
-                write!(f, "has a plugin root of {size} bytes where {} are needed", size_of::<CRoot>())
+                write!(f, "has a plugin root of {size} bytes instead of {}", size_of::<CRoot>())
             }
             Self::Null(function) => write!(f, "has a plugin root whose `{function}` is null"),
         }

@@ -204,7 +204,7 @@ impl fmt::Display for Mismatch {
             Why::Major => write!(f, "the major versions differ"),
             Why::Layout(malformed) => write!(f, "its fingerprints are {malformed}"),
             Why::Short { fields, needed } => {
-                write!(f, "it has {fields} fields where {needed} are needed")
+                write!(f, "it has {fields} fields instead of {needed}")
             }
             Why::Field(name) => write!(f, "the layout of `{name}` differs"),
             Why::Null(name) => write!(f, "`{name}` is null"),

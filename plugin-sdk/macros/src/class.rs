@@ -25,17 +25,17 @@ enum Kind {
 }
 
 impl Class {
-    /// What a rule has that says nothing.
+    /// The class of a rule that states none.
     pub(crate) const UNSTATED: Self = Self { kind: Kind::Unstated, relative: 0.0, ulps: 0.0, finite: false };
 
-    /// Reads what stands behind `class =`.
+    /// Reads the value of `class =`.
     pub(crate) fn read(written: &Expr) -> Result<Self> {
         match written {
             Expr::Path(path) if name(path).is_some_and(|name| name == "exact") => {
                 Ok(Self { kind: Kind::Exact, ..Self::UNSTATED })
             }
             Expr::Path(path) if name(path).is_some_and(|name| name == "bounded") => {
-                Err(Error::new_spanned(path, "say how far results may differ: `bounded(relative = 1e-6)`"))
+                Err(Error::new_spanned(path, "state how far results may differ: `bounded(relative = 1e-6)`"))
             }
             Expr::Call(call) => Self::call(call),
             other => Err(Error::new_spanned(other, EXPECTED)),
@@ -59,7 +59,7 @@ impl Class {
             class.bound(argument)?;
         }
         if matches!(class.kind, Kind::Bounded) && class.relative == 0.0 && class.ulps == 0.0 {
-            return Err(Error::new_spanned(call, "say how far results may differ: `bounded(ulps = 4)`"));
+            return Err(Error::new_spanned(call, "state how far results may differ: `bounded(ulps = 4)`"));
         }
         Ok(class)
     }

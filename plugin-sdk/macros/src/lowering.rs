@@ -98,7 +98,7 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenS
     }
     let locals: Vec<Ident> = (0..names.len()).map(|i| quote::format_ident!("argument_{i}")).collect();
     Ok(quote! {
-        // What a lowering takes and returns is decided by its registration.
+        // The registration decides the parameters and the result of a lowering.
         #[allow(clippy::needless_pass_by_value, clippy::too_many_arguments, clippy::unnecessary_wraps)]
         #function
 

@@ -81,7 +81,7 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenS
     let name = function_name.to_string();
     let documentation = documentation(&function.attrs);
     if documentation.is_empty() {
-        return Err(Error::new(function_name.span(), "say in a documentation comment what the pass does"));
+        return Err(Error::new(function_name.span(), "describe the pass in a doc comment"));
     }
     let when = u32::from(after);
     let domains = domains.iter().map(|(domain, min, max)| {
@@ -92,7 +92,7 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenS
         }
     });
     Ok(quote! {
-        // What a pass returns is decided by its registration.
+        // The registration decides the result of a pass.
         #[allow(clippy::unnecessary_wraps)]
         #function
 

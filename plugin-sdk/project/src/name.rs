@@ -78,10 +78,10 @@ pub(super) fn check(name: &str) -> Result<(), Diagnostic> {
         Err(Diagnostic::error(Code::PLUGIN_NEW, message).help("use a name such as `mylib`"))
     };
     if !name.starts_with(|c: char| c.is_ascii_lowercase()) {
-        return fail("it does not begin with a small letter");
+        return fail("it does not begin with a lower-case letter");
     }
     if !name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-') {
-        return fail("it holds more than small letters, digits, `_` and `-`");
+        return fail("it may only contain lower-case letters, digits, `_` and `-`");
     }
     if name.len() > 64 {
         return fail("it is longer than 64 characters");

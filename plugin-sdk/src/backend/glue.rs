@@ -12,7 +12,7 @@ use crate::abi::graph::GraphContext;
 use crate::abi::{Table, status};
 use crate::{GraphSession, GraphView, Res, panic};
 
-/// The `backend/1` table of a plugin and what is behind its entries.
+/// The `backend/1` table of a plugin, and the implementation of its entries.
 pub type BackendList = OnceLock<(BackendTable, Vec<Box<dyn Backend>>)>;
 
 type Entry = extern "C" fn(u32, &Table, &Table, GraphContext) -> u32;

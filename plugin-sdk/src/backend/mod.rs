@@ -42,7 +42,7 @@ use crate::Res;
 
 /// A backend. Its methods hold no state: equal calls give equal results.
 pub trait Backend: Send + Sync + 'static {
-    /// What it is called and what it can take. Asked once.
+    /// Its name and the operators that it supports. Called once.
     fn profile(&self) -> Profile;
 
     /// Takes or refuses the nodes that the profile covers. Takes all of them unless it is overridden.
@@ -53,7 +53,7 @@ pub trait Backend: Send + Sync + 'static {
         claim.offered().into_iter().try_for_each(|node| claim.take(node))
     }
 
-    /// Compiles a region: emits what replaces it, and ends with [`Region::replace`].
+    /// Compiles a region: emits its replacement, and ends with [`Region::replace`].
     ///
     /// # Errors
     /// When it cannot; the region stays as it is, and the report says why.

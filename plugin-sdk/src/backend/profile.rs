@@ -1,4 +1,4 @@
-//! What a backend can take, as data.
+//! The operators that a backend supports, as data.
 
 use std::ops::RangeInclusive;
 
@@ -99,8 +99,8 @@ pub enum Layout {
     ChannelsLast,
 }
 
-/// Operators that a backend can take, and of what. What is not said may be anything, but for extents:
-/// they must be numbers unless [`Op::dynamic`] says otherwise.
+/// Operators that a backend supports, and constraints on them. Without a constraint, anything is supported, except for
+/// dimensions: they must be numbers unless [`Op::dynamic`] says otherwise.
 #[derive(Clone, Debug)]
 pub struct Op {
     domain: &'static str,

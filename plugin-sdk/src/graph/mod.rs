@@ -1,4 +1,4 @@
-//! Reading an ONNX graph: what rules, passes and backends are handed.
+//! Reading an ONNX graph, in rules, passes and backends.
 //!
 //! A [`GraphView`] and the [`NodeRef`]s, [`ValueRef`]s and [`BlockRef`]s that it gives out are handles:
 //! small, copied freely, good for the call that they were given to. Asking something that is no longer
@@ -32,7 +32,7 @@ use crate::{Dim, Range, Refusal};
 pub struct GraphSession {
     host: GraphHost,
     cx: GraphContext,
-    /// What adds to the graph, where something may.
+    /// The editor of the graph, if it may be edited.
     slots: Cell<Option<Slots>>,
     failure: RefCell<Option<Refusal>>,
 }
@@ -133,7 +133,7 @@ impl<'h> GraphView<'h> {
         NodeRef { graph: self, id }
     }
 
-    /// What adds to the graph; a condition of a rule has nothing.
+    /// The editor of the graph; a condition of a rule has none.
     pub(crate) fn slots(self) -> Option<Slots> {
         self.session.slots.get()
     }
@@ -176,10 +176,10 @@ impl<'h> GraphView<'h> {
         self.session.take_failure()
     }
 
-    /// Remembers that the host did not know `what`; returns whether it did.
+    /// Records that the host did not know `what`; returns whether it did.
     fn expect(self, answer: u32, what: &str) -> bool {
         if answer != status::OK {
-            self.fail(format!("the plugin asked about {what} that is not there"));
+            self.fail(format!("the plugin asked about {what} that does not exist"));
         }
         answer == status::OK
     }

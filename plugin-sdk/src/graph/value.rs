@@ -20,7 +20,7 @@ pub struct ValueRef<'h> {
     pub(super) id: u64,
 }
 
-/// What an initializer is, without its bytes.
+/// The description of an initializer, without its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Initializer {
     /// The element type.
@@ -138,7 +138,7 @@ impl<'h> ValueRef<'h> {
         (view.known == 1).then(|| view.dims.lent().iter().copied().map(Dim::from_record).collect())
     }
 
-    /// What the initializer is, when the value is one.
+    /// The description of the initializer, if the value is one.
     pub fn initializer(self) -> Option<Initializer> {
         let mut view = InitializerView {
             dtype: 0,

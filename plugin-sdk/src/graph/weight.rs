@@ -9,11 +9,11 @@ use crate::abi::graph::{Derivation, NOTHING, derive};
 use crate::abi::status;
 use crate::{DType, Refusal, Res};
 
-/// An initializer, and what is to become of it: a formula over weights that no machine has to hold.
+/// A formula over initializers, which is computed in pieces when the model is written.
 ///
-/// Nothing is read or computed before the model is written, and then piece by piece. Each operation rounds
-/// once, as ONNX's operator of its name does; cast to f64 first and back in the end to round a formula once.
-/// What is not possible is remembered: [`Weight::value`] says why.
+/// Nothing is read or computed before the model is written, and then piece by piece. Each operation rounds once, as
+/// ONNX's operator of its name does; cast to f64 first and back in the end to round a formula once. Errors are
+/// deferred: [`Weight::value`] returns them.
 ///
 /// ```ignore
 /// let scale = (gamma / (variance + epsilon).sqrt()).reshape(&[channels, 1, 1, 1]);
@@ -137,7 +137,7 @@ impl<'h> Weight<'h> {
                 let types: Vec<String> = known.map(|own| format!("{}{:?}", own.dtype, own.shape)).collect();
                 Err(Refusal::new(format!("{} cannot be {what}", types.join(" and "))))
             }
-            _ => Err(Refusal::new("what is no initializer, or a graph that is only read, makes no weight")),
+            _ => Err(Refusal::new("only initializers become weights, and not in a read-only graph")),
         })
     }
 }

@@ -32,7 +32,7 @@ use crate::executor::Failure;
 /// integers. The lowest bits are that integer. Unlike a call of `round_ties_even`, compilers make vectors of it.
 const ROUNDS: f32 = 12_582_912.0;
 
-/// What a quantiser must see together.
+/// The values that a quantizer needs at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuantiserGranule {
     /// The weights of a block, which share a scale.
@@ -46,19 +46,19 @@ pub trait Quantiser: Send + Sync {
     /// The name; unique in the plugin.
     fn name(&self) -> &str;
 
-    /// What it does, one line.
+    /// A description of one line.
     #[expect(clippy::unnecessary_literal_bound, reason = "others may hold theirs")]
     fn doc(&self) -> &str {
         ""
     }
 
-    /// What it must see together. Unless it is a row, a [`Row`] may be a part of one: some of its blocks.
+    /// The values that it needs at once. Unless it is a row, a [`Row`] may be a part of one: some of its blocks.
     fn granule(&self) -> QuantiserGranule {
         QuantiserGranule::Block
     }
 
-    /// Quantises `row` of `part`: fills its scales, zeros and codes, which hold 0. The host writes what stands
-    /// there and refuses what [`Part::codes`] and [`Part::round`] do not allow.
+    /// Quantizes `row` of `part`: fills its scales, zeros and codes, which are initially 0. The host writes these
+    /// values, and refuses any that [`Part::codes`] and [`Part::round`] do not allow.
     ///
     /// A granule gets the same answer in every call, on every thread and in every process, whatever else
     /// `part` holds: scales and codes are written from answers to different calls.
@@ -90,13 +90,13 @@ pub struct Part<'a> {
 /// The scale and the zero point of a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// What a code is multiplied with.
+    /// The factor of a code.
     pub scale: f32,
-    /// What is subtracted from a code before.
+    /// The zero point, which is subtracted from a code first.
     pub zero: i32,
 }
 
-/// A row of a [`Part`]: its values, and the places for what is made of them.
+/// A row of a [`Part`]: its values, and the buffers for their quantized form.
 #[derive(Debug)]
 pub struct Row<'a> {
     /// Its number in the whole matrix.
@@ -172,7 +172,7 @@ impl Part<'_> {
     /// The code that is nearest to `value`.
     pub fn code(&self, value: f32, step: Step) -> i32 {
         let (low, high) = self.codes().into_inner();
-        // What lies further out has the last code in any case.
+        // Values further out get the last code in any case.
         let quotient = (value / step.scale).clamp(-1024.0, 1024.0);
         let code = (quotient + ROUNDS).to_bits() as i32 - ROUNDS.to_bits() as i32;
         (code + step.zero.clamp(low, high)).clamp(low, high)
@@ -183,7 +183,7 @@ impl Part<'_> {
         self.round((code - step.zero) as f32 * step.scale)
     }
 
-    /// The sum of the squares of what rounding `values` to the nearest codes changes.
+    /// The sum of the squared errors of rounding `values` to the nearest codes.
     pub fn squared_error(&self, values: &[f32], step: Step) -> f64 {
         if self.dtype == DType::F32 {
             self.squares(values, step, |value| value)
@@ -231,7 +231,7 @@ impl Block<'_> {
     }
 }
 
-/// What a host asks for.
+/// A request of the host.
 pub(super) struct Question<'a> {
     pub(super) record: &'a RectangleRecord<'a>,
     pub(super) scales: RSliceMut<'a, f32>,
@@ -239,7 +239,7 @@ pub(super) struct Question<'a> {
     pub(super) codes: RSliceMut<'a, i32>,
 }
 
-/// What the table says about `quantiser`.
+/// The table entry of `quantiser`.
 pub(super) fn entry(quantiser: &dyn Quantiser) -> QuantiserEntry {
     let text = |text: &str| RStr::from_str(String::leak(text.to_owned()));
     QuantiserEntry {
@@ -253,9 +253,9 @@ pub(super) fn entry(quantiser: &dyn Quantiser) -> QuantiserEntry {
 }
 
 impl Question<'_> {
-    /// Hands every row to `quantiser`, after what the host says was checked.
+    /// Passes every row to `quantiser`, after checking the host's request.
     pub(super) fn answer(self, quantiser: &dyn Quantiser) -> Result<(), Failure> {
-        let wrong = || Failure::new("this is no part of a weight that can be quantised");
+        let wrong = || Failure::new("this is not a part of a weight that can be quantized");
         let part = part(self.record).ok_or_else(wrong)?;
         let counts = |length: u64| usize::try_from(length).ok().filter(|count| *count > 0);
         let rows = counts(part.rows.end - part.rows.start).ok_or_else(wrong)?;

@@ -177,7 +177,7 @@ impl Call {
     fn bound(&self) -> Result<(), String> {
         let target = &self.target;
         if self.results.is_empty() {
-            return Err("state what the program says about each result: `.gives(\"f32[n]\")`".to_owned());
+            return Err("state the type of each result: `.gives(\"f32[n]\")`".to_owned());
         }
         let Some(schema) = self.plugin.host.schemas.get(target) else { return Ok(()) };
         if let Some((odd, _)) = self.args.iter().find(|(name, _)| schema.arg(name).is_none()) {
@@ -202,7 +202,7 @@ struct Text {
 }
 
 impl Text {
-    /// An argument as programs write it; `name` is what an input of it is called.
+    /// An argument as programs write it; `name` is the name of its input.
     fn argument(&mut self, name: &str, argument: &Argument, ty: Option<&SchemaType>) -> String {
         match argument {
             Argument::None => "none".to_owned(),

@@ -17,7 +17,7 @@ impl Tolerance {
 }
 
 impl Default for Tolerance {
-    /// What PyTorch's `assert_close` allows for f32: 1e-5 and 1.3e-6.
+    /// The tolerances of PyTorch's `assert_close` for f32: 1e-5 and 1.3e-6.
     fn default() -> Self {
         Self { absolute: 1e-5, relative: 1.3e-6 }
     }

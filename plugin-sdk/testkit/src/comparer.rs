@@ -1,4 +1,4 @@
-//! What every comparer has to find, held against the host's own measure.
+//! Tests of a comparer against the host's own measures.
 //!
 //! ```ignore
 //! let found = onnxport_testkit::comparer::Suite::of(&my_plugin::ROOT, "mine", &[])?.run();
@@ -30,16 +30,16 @@ pub struct Suite {
     pub huge: u64,
 }
 
-/// What a suite found.
+/// The findings of a suite.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// How many pairs of tensors were compared.
     pub cases: u64,
     /// The element types that the comparer says it does not compare.
     pub refused: Vec<DType>,
-    /// What differs from the host's measure.
+    /// Differences from the host's measure.
     pub failures: Vec<String>,
-    /// The largest error of a mean, a root of a mean or a cosine, as a part of what is allowed.
+    /// The largest error of a mean, a root of a mean or a cosine, relative to the tolerance.
     pub worst: f64,
 }
 
@@ -174,7 +174,7 @@ impl Suite {
 }
 
 impl Outcome {
-    /// Holds what the comparer found against the host's measure.
+    /// Compares the comparer's results with the host's measure.
     fn hold(&mut self, what: &str, ours: &Difference, theirs: Result<Difference, Diagnostic>) {
         self.cases += 1;
         let theirs = match theirs {
@@ -196,7 +196,7 @@ impl Outcome {
         }
         let bound = bound(ours.elements);
         let relative = |ours: f64, theirs: f64| {
-            // The smallest number: what a root or a quotient is rounded to.
+            // The smallest number, to which a root or a quotient is rounded.
             let allowed = bound * ours.abs() + f64::from_bits(1);
             if ours == theirs { 0.0 } else { (ours - theirs).abs() / allowed }
         };

@@ -1,4 +1,4 @@
-//! What became of a call.
+//! The result of lowering a call.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,14 +10,14 @@ use onnxport_core::sym::SymId;
 
 use crate::Tensor;
 
-/// Why a call was not lowered: what the host tells its users.
+/// Why a call was not lowered: the host's message for users.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// The code; [`Code::LOWER_REFUSED`] for a refusal that names none.
     pub code: Code,
     /// The sentence.
     pub message: String,
-    /// What to do about it; empty if nobody knows.
+    /// The next step; empty if unknown.
     pub help: String,
 }
 
@@ -95,11 +95,11 @@ impl Lowered {
             names.push(name);
         }
         if let Some((odd, _)) = values.iter().find(|(name, _)| !names.contains(name)) {
-            return Err(format!("there is no input `{odd}`; there are {}", names.join(", ")));
+            return Err(format!("unknown input `{odd}`; there are {}", names.join(", ")));
         }
         let results = run(&self.model, inputs, Limits::default()).map_err(|error| error.to_string())?;
         let tensor =
-            |value: &Value| value.tensor().cloned().map(Tensor).ok_or("a result is no tensor".to_owned());
+            |value: &Value| value.tensor().cloned().map(Tensor).ok_or("a result is not a tensor".to_owned());
         results.iter().map(tensor).collect()
     }
 

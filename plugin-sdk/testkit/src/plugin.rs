@@ -34,8 +34,8 @@ impl Plugin {
         Call::new(self.clone(), target)
     }
 
-    /// Checks what an author gets wrong without noticing: every operator has a schema, and every parameter of a
-    /// lowering means an argument of its operator's schema.
+    /// Checks mistakes that authors do not notice: every operator has a schema, and every parameter of a lowering means
+    /// an argument of its operator's schema.
     ///
     /// # Panics
     /// Lists everything that is wrong.

@@ -13,10 +13,10 @@ use libloading::Library;
 const FLAGS: [&str; 9] =
     ["-x", "c", "-std=gnu11", "-O1", "-w", "-shared", "-fPIC", "-fno-strict-aliasing", "-ffp-contract=off"];
 
-/// What the C compiler says about itself; the reason, where there is none.
+/// The version of the C compiler, or why there is none.
 static COMPILER: LazyLock<Result<String, String>> = LazyLock::new(|| {
     let said = Command::new("cc").arg("--version").output();
-    let said = said.map_err(|e| format!("there is no C compiler `cc`: {e}"))?;
+    let said = said.map_err(|e| format!("no C compiler `cc`: {e}"))?;
     Ok(String::from_utf8_lossy(&said.stdout).into_owned())
 });
 
@@ -40,7 +40,7 @@ fn folder() -> Result<PathBuf, String> {
 /// The library of a source in C.
 ///
 /// # Errors
-/// What the compiler says.
+/// An error of the compiler.
 pub(crate) fn library(source: &str) -> Result<Library, String> {
     let compiler = COMPILER.as_ref().map_err(Clone::clone)?;
     let mut hasher = DefaultHasher::new();

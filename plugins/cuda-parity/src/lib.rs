@@ -19,7 +19,7 @@ pub use executor::CudaExecutor;
 onnxport_sdk::export_plugin! { id: "cuda-parity", executor: CudaExecutor, comparer: Cuda, options: Settings }
 
 onnxport_sdk::options! {
-    /// What holds for executors and comparers, unless one is opened with an option of its own.
+    /// Defaults for executors and comparers that are opened without their own options.
     pub struct Settings {
         /// The number of the device, as the driver counts.
         device: usize = 0,

@@ -25,7 +25,7 @@ fn attends(q: ValueRef<'_>, mask: Option<ValueRef<'_>>, scores: [Dim; 4]) -> Res
     if (2..=4).contains(&shape.len()) && own.all(|fits| fits) && !shape.contains(&Dim::Unknown) {
         Ok(())
     } else {
-        Err("the mask has not a number for each row and place".into())
+        Err("the mask does not cover [queries, keys]".into())
     }
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn pays(form: &str) -> Res<()> {
     if mean < GAIN {
         Ok(())
     } else {
-        Err(format!("the kernel of {form} takes {mean:.2} of the time of what it stands for").into())
+        Err(format!("the kernel of {form} takes {mean:.2} of the time of the nodes that it replaces").into())
     }
 }
 

@@ -59,7 +59,7 @@ fn are_places(axes: ValueRef<'_>, value: ValueRef<'_>) -> Res<()> {
     if rank > 2 && axes == (2..rank).collect::<Vec<_>>() {
         Ok(())
     } else {
-        Err("it is not about the places of an image".into())
+        Err("it does not reduce the spatial axes of an image".into())
     }
 }
 

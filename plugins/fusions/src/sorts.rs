@@ -40,7 +40,7 @@ fn keeps(x: ValueRef<'_>, axis: &Attribute, along: ValueRef<'_>, counts: [ValueR
     };
     let positive = |axis: i64| if axis < 0 { axis + rank } else { axis };
     let [count, end] = counts.map(only);
-    let (count, end) = count.zip(end).ok_or("a number of places is not known")?;
+    let (count, end) = count.zip(end).ok_or("the number of positions is unknown")?;
     if axis.int().map(positive) != only(along).map(positive) {
         return Err("it is not cut along the axis that was sorted".into());
     }
@@ -56,7 +56,7 @@ fn alike(end: ValueRef<'_>, until: ValueRef<'_>) -> Res<()> {
     if number(end) == number(until) {
         Ok(())
     } else {
-        Err("more values are kept than places, or fewer".into())
+        Err("the number of values differs from the number of positions".into())
     }
 }
 
@@ -65,7 +65,7 @@ fn each(step: Option<ValueRef<'_>>) -> Res<()> {
     match step.map(|step| step.constant().and_then(|step| step.ints())) {
         None => Ok(()),
         Some(Some(step)) if step == [1] => Ok(()),
-        Some(_) => Err("places are left out".into()),
+        Some(_) => Err("positions are left out".into()),
     }
 }
 

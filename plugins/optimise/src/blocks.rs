@@ -57,7 +57,7 @@ fn between(one: &[Dim], a: Range<usize>, other: &[Dim], b: Range<usize>) -> Res<
         return Ok(Vec::new());
     }
     if a.is_empty() || b.is_empty() {
-        return Err("an axis of one element comes or goes".into());
+        return Err("an axis of size one is added or removed".into());
     }
     let (Some(left), Some(right)) = (numbers(one, &a), numbers(other, &b)) else {
         return Ok(vec![Block { one: a, other: b }]);
@@ -126,7 +126,7 @@ fn undone(before: &[Dim], between: &[Dim], axes: &[usize]) -> Res<Vec<usize>> {
         let block = blocks.iter().find(|block| block.other.start == *first);
         let block =
             block.filter(|block| rest.iter().take(block.other.len()).copied().eq(block.other.clone()));
-        let block = block.ok_or("a block of axes is taken apart")?;
+        let block = block.ok_or("a block of axes is split")?;
         order.extend(block.one.clone());
         rest = rest.get(block.other.len()..).unwrap_or_default();
     }

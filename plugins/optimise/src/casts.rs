@@ -36,7 +36,7 @@ fn of_one_type(x: ValueRef<'_>, like: ValueRef<'_>) -> Res<()> {
 
 fn loses_nothing(x: ValueRef<'_>, inner: &Attribute) -> Res<()> {
     let (Some(from), Some(to)) = (x.dtype(), dtype(inner)) else { return Err("a type is not known".into()) };
-    if holds(to, from) { Ok(()) } else { Err(format!("{to} does not hold every {from}").into()) }
+    if holds(to, from) { Ok(()) } else { Err(format!("{to} cannot represent every {from}").into()) }
 }
 
 /// Whether every number of type `small` is one of type `large`, so that a cast there and on gives what a

@@ -50,7 +50,7 @@ fn counts_zeros(pool: NodeRef<'_>) -> Res<()> {
     if pool.int("count_include_pad").unwrap_or(0) == 1 || own.iter().all(|pad| *pad == 0) {
         Ok(())
     } else {
-        Err("it does not count what is padded".into())
+        Err("it does not count padding".into())
     }
 }
 
@@ -68,7 +68,7 @@ fn padded<'h>(
     if !x.dtype().is_some_and(DType::is_float) {
         return Err("it is not of floats".into());
     }
-    let places = cx.rank(x)?.checked_sub(2).filter(|places| *places > 0).ok_or("it is no image")?;
+    let places = cx.rank(x)?.checked_sub(2).filter(|places| *places > 0).ok_or("it is not an image")?;
     let more = around(by, places + 2)?;
     let own = node.ints("pads").unwrap_or_else(|| vec![0; 2 * places]);
     let sum: Option<Vec<i64>> = own.iter().zip(&more).map(|(a, b)| a.checked_add(*b)).collect();

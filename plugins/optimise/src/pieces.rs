@@ -111,7 +111,7 @@ fn follow(matched: &Matched<'_>, x: ValueRef<'_>, axis: &Attribute) -> Res<()> {
     for operand in operands(matched.root())? {
         let node = made(Some(operand))?;
         if !node.is("Slice") || node.input(0) != Some(x) {
-            return Err("an operand is no slice of it".into());
+            return Err("an operand is not a slice of it".into());
         }
         let one = |place: usize, default: Option<i64>| -> Res<i64> {
             let Some(value) = node.input(place) else { return Ok(default.ok_or("a list is left out")?) };
@@ -144,7 +144,7 @@ fn taken_apart<'h>(cx: &Rewrite<'h>, axis: &Attribute) -> Res<Vec<ValueRef<'h>>>
     for (part, (_, extent)) in parts.iter().zip(&all) {
         let shape = part.and_then(ValueRef::shape).unwrap_or_default();
         if !shape.get(axis).is_some_and(|is| is_one(*is, *extent)) {
-            return Err("it is split at other places".into());
+            return Err("it is split at other positions".into());
         }
     }
     Ok(all.into_iter().map(|(value, _)| value).collect())

@@ -23,7 +23,7 @@ fn times(places: &[i64], extent: usize) -> Res<usize> {
     if whole && places.iter().enumerate().all(in_order) {
         Ok(times)
     } else {
-        Err("the places are not repeated alike, in their order".into())
+        Err("the positions are not repeated equally and in order".into())
     }
 }
 
@@ -33,11 +33,11 @@ fn enlarged<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, places: [ValueRef<'h>; 2]) ->
         return Err("it is not f32".into());
     }
     let shape = known(x)?;
-    let [_, _, height, width] = shape[..] else { return Err("it is no image".into()) };
+    let [_, _, height, width] = shape[..] else { return Err("it is not an image".into()) };
     let mut scales = vec![1.0, 1.0];
     for (places, extent) in places.into_iter().zip([height, width]) {
         if places.rank() != Some(1) {
-            return Err("the places are no list".into());
+            return Err("the indices are not a list".into());
         }
         let extent = extent.as_const().and_then(|extent| usize::try_from(extent).ok());
         scales.push(times(&ints(places)?, extent.ok_or("an extent is not known")?)? as f64);

@@ -55,14 +55,14 @@ pub(crate) fn operands(node: NodeRef<'_>) -> Res<Vec<ValueRef<'_>>> {
 /// The integers of a constant.
 pub(crate) fn ints(value: ValueRef<'_>) -> Res<Vec<i64>> {
     let found = value.constant().and_then(|literal| literal.ints());
-    found.ok_or_else(|| "an operand is no constant of integers".into())
+    found.ok_or_else(|| "an operand is not an integer constant".into())
 }
 
 /// `axis` counted from the front.
 pub(crate) fn axis_of(axis: i64, rank: usize) -> Res<usize> {
     let counted = if axis < 0 { axis.checked_add(rank as i64) } else { Some(axis) };
     let found = counted.and_then(|axis| usize::try_from(axis).ok()).filter(|axis| *axis < rank);
-    found.ok_or_else(|| format!("{axis} is no axis of {rank}").into())
+    found.ok_or_else(|| format!("axis {axis} is out of range for rank {rank}").into())
 }
 
 /// `axes` counted from the front, in ascending order.

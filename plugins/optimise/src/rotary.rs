@@ -27,7 +27,7 @@ fn is_last(cuts: [ValueRef<'_>; 2], places: ValueRef<'_>, axis: &Attribute) -> R
     if along && matches!(ints(places)?[..], [1 | -3]) {
         Ok(())
     } else {
-        Err("it is not the last axis that is divided, or the angles are not of places".into())
+        Err("the split axis is not the last one, or the angles do not depend on positions".into())
     }
 }
 

@@ -80,7 +80,7 @@ fn copies_alike(matched: &Matched<'_>, x: ValueRef<'_>, shape: ValueRef<'_>) -> 
     let (Some(is), Some(was)) = (operand, x.shape()) else { return Err("a shape is not known".into()) };
     let mut copied = ints(shape)?.into_iter().enumerate().filter(|(_, extent)| *extent == 0);
     let alike = copied.all(|(at, _)| is.get(at).zip(was.get(at)).is_some_and(|(is, was)| is_one(*is, *was)));
-    if alike { Ok(()) } else { Err("an extent that it copies stands elsewhere".into()) }
+    if alike { Ok(()) } else { Err("a dimension that it copies is at another axis".into()) }
 }
 
 /// Whether a shape is computed, and not part of what [`crate::attention`] knows as a turn of the last two axes.
@@ -95,7 +95,7 @@ fn is_computed(matched: &Matched<'_>, shape: ValueRef<'_>) -> Res<()> {
         .map(|id| graph.node(id))
         .filter(|node| node.is("Transpose") && node.ints("perm").as_deref() == Some(&[0, 2, 1][..]));
     let shaped = turned.and_then(reader).is_some_and(|id| graph.node(id).is("Reshape"));
-    if shaped { Err("it turns the last two axes together with what follows".into()) } else { Ok(()) }
+    if shaped { Err("it transposes the last two axes together with later ones".into()) } else { Ok(()) }
 }
 
 /// The operand of the inner node of two.

@@ -44,7 +44,7 @@ fn comes_back(
     {
         Ok(())
     } else {
-        Err("it is another shape behind the softmax".into())
+        Err("the shape after the softmax differs".into())
     }
 }
 

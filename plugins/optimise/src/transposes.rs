@@ -74,7 +74,7 @@ fn joined<'h>(cx: &Rewrite<'h>, p: &Attribute, axis: &Attribute) -> Res<ValueRef
     for part in &parts {
         let node = made(Some(*part))?;
         if !node.is("Transpose") || node.ints("perm").as_deref() != Some(perm) || part.only_use().is_none() {
-            return Err("another operand is not turned alike, or is read elsewhere".into());
+            return Err("another operand is not transposed in the same way, or has other readers".into());
         }
     }
     if parts.len() < 2 {

@@ -102,7 +102,7 @@ impl OnnxRuntime {
         let Ok(session) = self.commit(&twin.path, values) else { return Err(refused) };
         let is_profiled = self.chosen.is_profiled();
         onnxport_sdk::log::warn!(
-            "this processor has no kernels for the {} of the model, which is computed in float32; what comes out is rounded",
+            "this processor has no kernels for the {} of the model, so it runs in float32 and rounds the results",
             twin.narrow.describe()
         );
         Ok(session::OrtSession::new(session, Some(twin), is_profiled))
@@ -207,7 +207,7 @@ fn load_library(wanted: Option<&Path>) -> Result<Loaded, Failure> {
         })?,
     };
     if !found.is_file() {
-        return Err(Failure::new(format!("there is no library at {}", found.display())));
+        return Err(Failure::new(format!("no library at {}", found.display())));
     }
     // A relative path would be looked for beside the executable.
     let path = canonical(&found);

@@ -1,4 +1,4 @@
-//! What a runtime is opened with.
+//! Options of a runtime.
 
 use std::path::PathBuf;
 
@@ -6,13 +6,13 @@ use onnxport_sdk::executor::{Failure, Options};
 use onnxport_sdk::options::PluginOptions;
 
 onnxport_sdk::options! {
-    /// What holds for every runtime that is opened, unless it is opened with an option of its own.
+    /// Defaults for every runtime that is opened without its own options.
     pub(crate) struct Settings {
         /// Threads within an operator; 0 lets ONNX Runtime choose.
         threads: usize = 0,
         /// Operators that run side by side; 1 runs one after the other.
         inter_threads: usize = 1,
-        /// What runs the operators; cuda takes the first GPU, and the CPU for what that lacks.
+        /// The execution provider; cuda uses the first GPU, and the CPU for operators that it lacks.
         provider: String = "cpu" in ["cpu", "cuda"],
         /// Options of the provider as ONNX Runtime calls them, such as device_id=1,gpu_mem_limit=4294967296.
         provider_options: Option<String>,
@@ -26,12 +26,12 @@ onnxport_sdk::options! {
         library: Option<PathBuf>,
         /// A folder into which each session writes how long its nodes took, and the graph that it ran, when it ends.
         profile: Option<PathBuf>,
-        /// Whether what `python3` says about where the library is, is kept in the user's cache folder.
+        /// Whether the location of the library that `python3` reports is kept in the user's cache folder.
         remember: bool = true,
     }
 }
 
-/// What a runtime may be given several times, and no settings hold.
+/// Options that can be repeated and are not part of the settings.
 const CUSTOM_OPS: &str = "custom_ops";
 
 /// How alike two names are that one may have been typed for the other.
@@ -54,7 +54,7 @@ impl Chosen {
         self.settings.profile.is_some()
     }
 
-    /// What `options` say, or else the settings of the process.
+    /// The values of `options`, or else the settings of the process.
     ///
     /// # Errors
     /// For a name that there is none of, with the one that was meant, and a value that does not fit.
@@ -83,10 +83,7 @@ impl Chosen {
         }
         let custom_ops: Vec<PathBuf> = options.all(CUSTOM_OPS).map(PathBuf::from).collect();
         if let Some(missing) = custom_ops.iter().find(|path| !path.is_file()) {
-            return Err(Failure::new(format!(
-                "there is no library of custom operators at {}",
-                missing.display()
-            )));
+            return Err(Failure::new(format!("no library of custom operators at {}", missing.display())));
         }
         Ok(Self { settings, provider, session, custom_ops })
     }

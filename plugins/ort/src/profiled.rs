@@ -13,10 +13,10 @@ use ort::session::builder::SessionBuilder;
 
 use crate::unloadable;
 
-/// What the graph is called.
+/// The name of the graph file.
 const GRAPH: &str = "optimised.onnx";
 
-/// What its weights are called as long as they are there. ONNX Runtime writes them as well, which nobody needs.
+/// The temporary name of its weights, which ONNX Runtime writes as well, although they are not needed.
 const WEIGHTS: &str = "weights";
 
 /// The graph of a model with more bytes of weights is not written.
@@ -52,7 +52,7 @@ pub(crate) fn commit(
         if let Some(session) = session {
             return Ok(session);
         }
-        // What it wrote may not be whole.
+        // Its output may be incomplete.
         let _ = fs::remove_dir_all(folder);
     }
     let folder = own().map_err(failed)?;

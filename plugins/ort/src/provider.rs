@@ -1,4 +1,4 @@
-//! What runs the operators of a session.
+//! The execution provider of a session.
 
 use onnxport_sdk::executor::Failure;
 use ort::ep::{ArbitrarilyConfigurableExecutionProvider, CUDA, ExecutionProvider};
@@ -10,7 +10,7 @@ use crate::{Loaded, first_line};
 /// The option by which float32 products are rounded to fewer digits.
 const TF32: &str = "use_tf32";
 
-/// What a report says of the provider: nothing of the CPU.
+/// The provider's name in reports; empty for the CPU.
 pub(crate) fn describe(chosen: &Chosen) -> &'static str {
     if chosen.settings.provider != "cuda" {
         return "";
@@ -40,7 +40,7 @@ pub(crate) fn register(
             .unsupported()
             .help("install onnxruntime-gpu, and name its library with --ort-library"));
     }
-    // What is checked is float32, and not the shorter numbers of tensor cores.
+    // Checks need float32, not the shorter types of tensor cores.
     let exact = CUDA::default().with_arbitrary_config(TF32, "0");
     let provider = chosen
         .provider
@@ -48,8 +48,8 @@ pub(crate) fn register(
         .fold(exact, |provider, (name, value)| provider.with_arbitrary_config(name, value));
     provider.register(builder).map_err(|error| {
         let why = first_line(&error.to_string());
-        Failure::new(format!("the CUDA provider of {} cannot be used: {why}", library())).unsupported().help(
-            "it needs a GPU with a driver, and the CUDA and cuDNN libraries where the system finds them",
-        )
+        Failure::new(format!("the CUDA provider of {} cannot be used: {why}", library()))
+            .unsupported()
+            .help("it needs a GPU with a driver, and CUDA and cuDNN libraries on the system's search path")
     })
 }

@@ -15,7 +15,7 @@ use crate::twin::{self, Twin};
 /// A model that ONNX Runtime loaded.
 pub(crate) struct OrtSession {
     inner: ort::session::Session,
-    /// What it loaded in place of the model; weights may be read from it later.
+    /// The file loaded instead of the model; weights may be read from it later.
     twin: Option<Twin>,
     /// Whether it writes how long nodes took.
     is_profiled: bool,
@@ -36,7 +36,7 @@ impl Drop for OrtSession {
     }
 }
 
-/// `input` in float32, where that is what the twin of a model takes in its place; `None` where it is as it should be.
+/// `input` in float32, if the twin of a model takes that type; `None` if it needs no conversion.
 fn widened(twin: Option<&Twin>, input: &TensorView<'_>) -> Option<Vec<u8>> {
     let dtype = twin?.narrow.of(input.name.lent())?;
     (input.dtype == dtype.onnx()).then(|| twin::widened(dtype, input.bytes.lent()))

@@ -101,7 +101,7 @@ pub(crate) fn from_ort(
         .iter()
         .try_fold(1u64, |n, d| n.checked_mul(u64::try_from(*d).ok()?))
         .and_then(|elements| dtype.byte_len(elements))
-        .ok_or_else(|| Failure::new(format!("output {name} has the absurd shape {dims:?}")))?;
+        .ok_or_else(|| Failure::new(format!("output {name} has the invalid shape {dims:?}")))?;
     let pointer = tensor.data_ptr().cast::<u8>();
     let bytes = if size == 0 || pointer.is_null() {
         &[]

@@ -1,8 +1,8 @@
 //! A model in float32 in place of one in float16 or bfloat16, for processors that ONNX Runtime has no kernels for.
 //!
-//! Types, constants and what attributes say of types are float32 in it; what it computes is the same, rounded less often.
-//! Weights are read and converted while the twin is written, piece by piece. Its inputs and outputs keep their types for
-//! the host: [`Narrow`] says which of them are to be converted.
+//! Types, constants and type attributes are float32 in it; its results are the same, but rounded less often. Weights
+//! are read and converted while the twin is written, piece by piece. Its inputs and outputs keep their types for the
+//! host: [`Narrow`] says which of them are to be converted.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ const TYPES: [&str; 7] =
 pub(crate) struct Twin {
     /// Where it is.
     pub(crate) path: PathBuf,
-    /// What it stands for.
+    /// The value that it replaces.
     pub(crate) narrow: Narrow,
     /// It is deleted with this.
     _folder: TempDir,
@@ -76,7 +76,7 @@ pub(crate) fn make(path: &Path) -> Result<Option<Twin>, Failure> {
     }
     let folder = tempfile::Builder::new().prefix("onnxport-ort-").tempdir();
     let folder = folder
-        .map_err(|error| Failure::new(format!("there is no folder for the model in float32: {error}")))?;
+        .map_err(|error| Failure::new(format!("cannot create a folder for the model in float32: {error}")))?;
     let twin = folder.path().join("model.onnx");
     let source = WriteOptions { sources: vec![path.to_owned()], ..WriteOptions::default() };
     write(&model, &twin, &source).map_err(|report| match report.diagnostics.first() {
@@ -103,7 +103,7 @@ fn is_short(dtype: DType) -> bool {
     matches!(dtype, DType::F16 | DType::BF16)
 }
 
-/// What became of a model.
+/// The result of converting a model.
 struct Widening {
     changed: bool,
     /// Not where a short type means more than the precision of a number.
@@ -144,7 +144,7 @@ impl Widening {
     }
 
     fn node(&mut self, node: &mut Node) {
-        // Which bits a number has is what it computes with.
+        // The operator computes with the bits of a number.
         self.possible &= !node.is("BitCast");
         self.attributes(&mut node.attributes);
     }

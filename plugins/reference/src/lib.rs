@@ -1,7 +1,7 @@
 //! The reference evaluator as an onnxport executor: models run without a runtime, node by node.
 //!
-//! What an operator computes is what `onnxport_ir::ops` says, plain and exact before it is fast. Weights stay in their
-//! mapped files until a node uses them. Options: `bytes`, `steps` and `seconds`, the budgets of a run.
+//! `onnxport_ir::ops` defines the operators, with exactness before speed. Weights stay in their mapped files until a
+//! node uses them. Options: `bytes`, `steps` and `seconds`, the budgets of a run.
 
 mod session;
 
@@ -18,7 +18,7 @@ use session::Evaluation;
 onnxport_sdk::export_plugin! { id: "reference", executor: Reference, options: Settings }
 
 onnxport_sdk::options! {
-    /// What holds for every evaluator that is opened, unless it is opened with an option of its own.
+    /// Defaults for every evaluator that is opened without its own options.
     struct Settings {
         /// Bytes of the values that are alive at once; without it, 4 GiB.
         bytes: Option<u64>,

@@ -10,12 +10,12 @@ use onnxport_sdk::abi::DType;
 use onnxport_sdk::abi::executor::TensorView;
 use onnxport_sdk::executor::{Failure, Outputs, Session};
 
-/// A model and what its runs hand over.
+/// A model and the results of its runs.
 pub(crate) struct Evaluation {
     model: Model,
     limits: Limits,
-    /// The values inside of the graph that are handed over after its outputs: what each is called, and the node and
-    /// the place among its outputs that it comes from.
+    /// The intermediate values that are returned after its outputs: the name of each, and the node and the place among
+    /// its outputs that it comes from.
     further: Vec<(String, (NodeId, usize))>,
 }
 
@@ -113,8 +113,8 @@ fn push(name: &str, value: &Value, outputs: &mut Outputs<'_>) -> Result<(), Fail
     Ok(())
 }
 
-/// What stopped a run. That nobody here evaluates an operator, or that a budget was too small, says nothing about
-/// the model.
+/// The reason why a run stopped. That nobody here evaluates an operator, or that a budget was too small, says nothing
+/// about the model.
 fn failure(error: Error) -> Failure {
     let failure = Failure::new(format!("the model was not evaluated: {}", error.message));
     match error.fault {

@@ -2,8 +2,7 @@
 
 use onnxport_sdk::prelude::*;
 
-/// The convolution whose kernel reads at places that `offset` moves, bilinearly, and weighs what it reads
-/// by `mask`.
+/// The convolution whose kernel samples bilinearly at positions moved by `offset`, and weighs the samples by `mask`.
 ///
 /// From opset 19 on it is `DeformConv`; below there is no such operator, and the samples are gathered by
 /// `GridSample`. Source: `torchvision/csrc/ops/cpu/deform_conv2d_kernel.cpp`.

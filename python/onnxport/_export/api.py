@@ -60,7 +60,7 @@ def export(
     """Convert a model to ONNX.
 
     A module is captured by non-strict, strict or draft export, whichever succeeds first; `capture`
-    of the result says which. Weights are read where they are: nothing is copied, and they must not
+    of the result says which. Weights are read in place: nothing is copied, and they must not
     change until the result is saved.
 
     Args:
@@ -173,7 +173,8 @@ def _write(
 ) -> None:
     if isinstance(f, io.IOBase) or hasattr(f, "write"):
         message = (
-            "writing to an open file is deprecated, and the whole model is in memory: give a path"
+            "writing to an open file is deprecated, since it keeps the whole model in memory: "
+            "pass a path"
         )
         warnings.warn(message, DeprecationWarning, stacklevel=4)
         message = program.to_bytes(export_params, keep_initializers_as_inputs)

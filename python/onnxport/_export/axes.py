@@ -69,5 +69,5 @@ def _spec(name: str, axes: Any) -> dict[int, Any] | None:
     else:
         raise _errors.usage(f"`dynamic_axes` of {name!r} is neither a dict nor a list of axes")
     if not all(isinstance(axis, int) for axis in spec):
-        raise _errors.usage(f"`dynamic_axes` of {name!r} has keys that are no axes")
+        raise _errors.usage(f"`dynamic_axes` of {name!r} has keys that are not axes")
     return spec

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 _GENERAL = (
-    "compute with tensors in the place of Python's numbers: leave `int(x)`, `float(x)`, `x.item()` "
+    "compute with tensors instead of Python numbers: leave `int(x)`, `float(x)`, `x.item()` "
     "and `x.tolist()` out, or let the number be an argument of the module"
 )
 
@@ -18,7 +18,7 @@ def help(source: str | None) -> str:
         return (
             f"write `torch.where({test}, yes, no)` with the results of both sides, "
             f"or `torch.cond({test}, yes, no, (x,))` with functions of the tensors that they use; "
-            f"if it holds for all inputs, say so: `holds = ({test}).item()`, "
+            f"if it holds for all inputs, assert it: `holds = ({test}).item()`, "
             "`torch._check(holds)`, and then `if holds:`"
         )
     if isinstance(node, ast.While):

@@ -161,12 +161,14 @@ def check(arguments: Any, shapes: Any) -> None:
         if not _length_of(cache, layer, length):
             message = (
                 f"{length} tokens have filled the sliding window of {window} of this cache, and "
-                "no layer keeps all of them: the model would hold for this position only"
+                "no layer keeps all of them: the model would only be valid for this position"
             )
             raise _errors.usage(message, f"export with a cache of fewer than {window} tokens")
         if shapes is not None:
             held = f"{window} or more" if length >= window else f"fewer than {window}"
-            said.add(f"the model holds for caches of {held} tokens, by its sliding window")
+            said.add(
+                f"the model is only valid for caches of {held} tokens, due to its sliding window"
+            )
     for message in sorted(said):
         places.warn(message)
 

@@ -105,14 +105,14 @@ def _refused(
 def _module(model: Any) -> torch.nn.Module:
     """Return a module for what is to be exported."""
     if isinstance(model, (torch.jit.ScriptModule, torch.jit.ScriptFunction)):
-        help = "export the module that it was made of"
+        help = "export the original module"
         raise _errors.usage(
             "a TorchScript module has no Python code that torch.export could trace", help
         )
     if isinstance(model, torch.nn.Module):
         return model
     if not callable(model):
-        message = f"a {type(model).__name__} is not a module, an exported program or a path of one"
+        message = f"a {type(model).__name__} is not a module, an exported program or a path"
         raise _errors.usage(message, "pass a module, or a function of tensors")
     module = torch.nn.Module()
     module.forward = model

@@ -60,8 +60,8 @@ def _by_data(name: str, errors: Iterable[BaseException]) -> Diagnostic | None:
         if _BY_DATA.search(str(error)):
             place = places.of_error(error)
             message = (
-                f"PyTorch cannot export {name}: a value decides in this line, "
-                "and a graph has no values yet"
+                f"PyTorch cannot export {name}: this line branches on a value, "
+                "and tracing has no values"
             )
             return Diagnostic(
                 "error", "OP214", message, **place, help=branches.help(place.get("source"))
@@ -77,8 +77,8 @@ def _general(name: str, attempts: Sequence[Any]) -> Diagnostic:
         f"PyTorch cannot export {name}: {_reason(first)}",
         **places.of_error(first),
         notes=_notes(attempts, _reason(first)),
-        help="call the module with these arguments first: it has to work as it is; then change "
-        "what the notes name (`.attempts` of this error has all that PyTorch said)",
+        help="first make sure that calling the module with these arguments works; then change "
+        "the code in the notes (`.attempts` of this error has PyTorch's full messages)",
     )
 
 

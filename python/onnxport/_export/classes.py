@@ -44,7 +44,7 @@ def problem(model: Any, args: trees.Args, kwargs: trees.Kwargs) -> Diagnostic | 
         return Diagnostic(
             "error",
             "OP213",
-            f"`{path}` is a `{kind.__name__}`, and PyTorch does not know which tensors it holds",
+            f"`{path}` is a `{kind.__name__}`, which PyTorch cannot flatten into tensors",
             **places.of_caller(),
             notes=_defined(kind),
             help=f"register `{kind.__name__}` once, before the export, or pass its tensors instead"
@@ -108,7 +108,7 @@ def _registration(value: Any) -> Suggestion | None:
     found = _source(kind) if name.isidentifier() else None
     file, line = (found[0], found[2]) if found else (None, None)
     return Suggestion(
-        "class", f"what PyTorch has to know of `{name}`, below the class", text, file, line
+        "class", f"registration of `{name}` with PyTorch, for after the class", text, file, line
     )
 
 

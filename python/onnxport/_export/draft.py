@@ -45,7 +45,7 @@ def _findings(report: Any) -> Iterator[Diagnostic]:
 def _assumed(data: Mapping[str, Any], place: dict[str, Any]) -> Diagnostic:
     """Say that a value of data decided something in Python."""
     message = (
-        "a value decides in this line, and the model always goes the way of the example: "
+        "this line branches on a value, and the model always takes the example's branch: "
         f"it takes `{data['expr']}` to be {data['result']} for all data"
     )
     return Diagnostic("warning", "OP211", message, **place, help=branches.help(place.get("source")))
@@ -60,7 +60,7 @@ def _restricted(data: Mapping[str, Any], place: dict[str, Any]) -> Diagnostic:
         "OP216",
         message,
         **place,
-        help="write sizes as those of a tensor, such as `x.shape[0]`, where a number stands; "
+        help="use sizes of tensors, such as `x.shape[0]`, instead of numbers; "
         "or leave the dimension fixed",
     )
 

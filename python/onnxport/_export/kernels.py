@@ -21,13 +21,13 @@ def problem(
     where, after = _definition(name)
     if reason is not None:
         message = f"the fake kernel of `{name}` is wrong: {reason}"
-        help = "make the function under `register_fake` give what the operator gives"
+        help = "make the function under `register_fake` return the operator's types and shapes"
         return Diagnostic(severity, "OP215", message, **where, target=target, help=help)
     suggestion = _stub(target, name, list(profiles), after)
     return Diagnostic(
         severity,
         "OP215",
-        f"`{name}` has no fake kernel: what its results look like is known of the example only",
+        f"`{name}` has no fake kernel: its output shapes are known for the example only",
         **where,
         target=target,
         help="register one below the operator, with `torch.library.register_fake`",
@@ -87,7 +87,7 @@ def _stub(
         made.append(f"{tensors[0]}.new_empty([{sizes}], dtype={result.dtype})")
         if result.rank and number == 0:
             lines.append(
-                f"    # Where an extent is that of an argument, say so: `{tensors[0]}.shape[0]`."
+                f"    # Use the sizes of arguments where they are meant: `{tensors[0]}.shape[0]`."
             )
     lines.append(f"    return {made[0] if not several else '(' + ', '.join(made) + ',)'}")
     title = f"a fake kernel for `{name}`, below the operator"

@@ -9,7 +9,7 @@ from onnxport import _errors
 
 # By name: the values that ask for nothing, and what to do instead.
 _RULES: dict[str, tuple[tuple[str, ...], str]] = {
-    "dynamo": (("True",), "there is no TorchScript exporter; leave it out"),
+    "dynamo": (("True",), "TorchScript export is not supported; leave it out"),
     "training": (
         ("None", "TrainingMode.EVAL"),
         "call `model.eval()` or `model.train()` before the export",

@@ -81,8 +81,8 @@ def _name(key: str | int, parameters: Sequence[inspect.Parameter]) -> str:
     names = [parameter.name for parameter in parameters]
     if isinstance(key, int):
         if not 0 <= key < len(names):
-            raise _errors.usage(f"there is no argument {key}: the signature has {', '.join(names)}")
+            raise _errors.usage(f"unknown argument {key}: the signature has {', '.join(names)}")
         return names[key]
     if key not in names and all(p.kind is not Kind.VAR_KEYWORD for p in parameters):
-        raise _errors.usage(f"there is no argument `{key}`: the signature has {', '.join(names)}")
+        raise _errors.usage(f"unknown argument `{key}`: the signature has {', '.join(names)}")
     return key

@@ -126,13 +126,15 @@ def said(node: Node) -> str:
     """Return what a line says of a module."""
     parts = [node.verdict]
     if node.max_abs_diff is not None:
-        parts.append(f"off by up to {node.max_abs_diff:.2g}, relatively {node.max_rel_diff:.2g}")
+        parts.append(
+            f"absolute error up to {node.max_abs_diff:.2g}, relative {node.max_rel_diff:.2g}"
+        )
     if node.reason:
         parts.append(node.reason)
     if node.like is not None:
         parts.append(f"as `{node.like}`")
     if node.begins:
-        parts.append("it begins here")
+        parts.append("starts here")
     return "; ".join(parts)
 
 

@@ -47,7 +47,7 @@ impl Operator {
     ) -> PyResult<Py<PyAny>> {
         let values = call::with(self.call, |cx| {
             let schema = opset::lookup(&self.name, cx.opset())
-                .ok_or_else(|| PyAttributeError::new_err(format!("there is no operator `{}`", self.name)))?;
+                .ok_or_else(|| PyAttributeError::new_err(format!("unknown operator `{}`", self.name)))?;
             let attributes = attribute::read(cx, self.call, &self.name, Some(schema), attributes)?;
             let inputs = values(cx, self.call, &self.name, schema, inputs)?;
             let count = count(&self.name, schema, outputs)?;

@@ -58,4 +58,4 @@ def test_a_rule_is_explained(tmp_path, library):
     assert "relu_behind_pool 1 (optimizer), conv_to_matmul 1 (optimizer)" in result.stdout
     places = result.stdout.split("places of relu_behind_pool\n")[1]
     assert places.count("applied") == 1
-    assert "there is a `Concat` where `Relu` is needed" in places
+    assert "found `Concat` instead of `Relu`" in places

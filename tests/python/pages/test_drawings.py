@@ -179,7 +179,7 @@ def test_modules_are_boxes_that_open(stack, tmp_path, kind):
 
 def test_no_such_module(stack, tmp_path):
     said = run("draw", stack[1], "-o", tmp_path / "p.svg", "--module", "block.1", code=2).stderr
-    assert "no module is called `block.1`" in said
+    assert "no module matches `block.1`" in said
     assert "blocks.1" in said
     run("draw", stack[1], "-o", tmp_path / "p.svg", "--only", "blocks", code=2)
     run("draw", stack[1], "-o", tmp_path / "p.png", code=2)

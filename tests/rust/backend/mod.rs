@@ -104,7 +104,7 @@ fn who_is_meant_is_said_or_refused() {
         let report = backend::run(&host(), &mut parse(TWO), &options(ids)).expect_err("a refusal");
         errors(&report)
     };
-    assert_eq!(refused(&["nobody"]), "OP501: there is no backend `nobody`\n");
+    assert_eq!(refused(&["nobody"]), "OP501: unknown backend `nobody`\n");
     assert_eq!(
         refused(&["twice"]),
         "OP501: plugin `scripted` and plugin `raw` both have a backend `twice`\n"

@@ -121,11 +121,11 @@ fn the_reason_why_a_level_does_not_run_a_rule_is_told() {
     assert_eq!(why("pass_of_unknown_class", Level::Exact), "it may change results, which level 1 does not");
     assert_eq!(
         why("of_target_class", Level::Bounded),
-        "it emits what onnxruntime alone has, which level 2 does not"
+        "it emits operators that only onnxruntime has, which level 2 does not allow"
     );
     assert_eq!(
         why("of_another_target", Level::Target),
-        "it emits what npu alone has, and the model is for onnxruntime"
+        "it emits operators that only npu has, but the target is onnxruntime"
     );
     assert_eq!(why("of_exact_class", Level::Exact), "");
 }

@@ -55,7 +55,7 @@ fn options(text: &str) -> OptimiseOptions {
             Some(("fold", bytes)) => options.fold = bytes.parse().expect("a number"),
             Some(("growth", count)) => options.max_growth = Some(count.parse().expect("a number")),
             Some(("sweeps", count)) => options.max_sweeps = count.parse().expect("a number"),
-            _ => panic!("there is no option `{line}`"),
+            _ => panic!("unknown option `{line}`"),
         }
     }
     options

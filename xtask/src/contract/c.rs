@@ -263,7 +263,7 @@ const WORDS: &[&str] = &[
     "volatile",
 ];
 
-/// What a field or parameter is called in C.
+/// The C name of a field or parameter.
 pub(super) fn c_name(name: &str) -> String {
     if WORDS.contains(&name) { format!("{name}_") } else { name.to_owned() }
 }

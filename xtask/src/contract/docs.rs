@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::BANNER;
 use super::model::{Answers, Const, Contract, Field, Item, Kind, Module, Struct, Value};
 
-/// What the page says before the first interface.
+/// The introduction of the page.
 const HEAD: &str = "\
 A plugin and a host meet at these interfaces. Each asks the other for a table by its name; tables stand behind an
 envelope and only grow at their end. Authors of plugins in Rust do not use them: the SDK does; `docs/c-plugins.md` is

@@ -1,4 +1,4 @@
-//! The attributes `interface`, `table`, `record` and `slot`: facts, and what holds when one is not stated.
+//! The attributes `interface`, `table`, `record` and `slot`: facts and their defaults.
 
 use syn::ext::IdentExt;
 use syn::meta::ParseNestedMeta;
@@ -43,7 +43,7 @@ enum AnswerWords {
 }
 
 impl Stated {
-    /// What the attribute called `name` states, if it is there.
+    /// The arguments of the attribute called `name`, if it is there.
     pub(super) fn find(attributes: &[Attribute], name: &str, statuses: &[String]) -> Result<Option<Self>> {
         let Some(attribute) = attributes.iter().find(|a| a.path().is_ident(name)) else { return Ok(None) };
         let mut stated = Self::default();

@@ -1,4 +1,4 @@
-//! The fingerprints of tables for C: what a plugin states of its own, and compares with those of a host.
+//! The fingerprints of tables for C, which a plugin states and compares with those of a host.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::model::{Contract, Struct};
 use super::names::{c_type, snake};
 
-/// The fingerprints of every field, which the contract's own tests hold against what is built.
+/// The fingerprints of every field, which the contract's own tests compare with the build.
 pub(super) const FILE: &str = "plugin-sdk/abi/fingerprints.txt";
 
 /// Fingerprints by interface, table and field.

@@ -27,7 +27,7 @@ use crate::generate::Mode;
 /// The specification.
 const SPECIFICATION: &str = "plugin-sdk/abi/contract.rs";
 
-/// What every generated file says.
+/// The header of every generated file.
 const BANNER: &str = "Generated from plugin-sdk/abi/contract.rs by `cargo xtask gen contract`. Do not edit.";
 
 /// A file to write.
@@ -65,7 +65,7 @@ pub(crate) fn run(root: &Path, mode: Mode) -> Result<bool, String> {
     Ok(true)
 }
 
-/// Writes what differs from what the specification says. Returns whether anything did.
+/// Writes the files that differ from the specification. Returns whether any did.
 fn write(root: &Path) -> Result<bool, String> {
     let outputs = outputs(root)?;
     let mut changed = false;
@@ -125,7 +125,7 @@ fn fingerprints(root: &Path, variable: &str, value: &str) -> Result<(), String> 
     }
 }
 
-/// The files that differ from what the specification says.
+/// The files that differ from the specification.
 pub(crate) fn stale(root: &Path) -> Result<Vec<String>, String> {
     let outputs = outputs(root)?;
     let mut stale = strangers(root, &outputs)?;

@@ -1,4 +1,4 @@
-//! The contract as data: what `plugin-sdk/abi/contract.rs` states, checked.
+//! The contract of `plugin-sdk/abi/contract.rs` as validated data.
 
 use std::fmt;
 
@@ -80,7 +80,7 @@ pub(crate) enum Value {
     Max,
 }
 
-/// Named numbers: what an enum would be, were there enums in the contract.
+/// Named numbers, in place of enums, which the contract does not have.
 pub(crate) struct Group {
     pub name: String,
     pub docs: Vec<String>,
@@ -127,7 +127,7 @@ pub(crate) struct Field {
     pub facts: Option<Facts>,
 }
 
-/// What a caller and a callee must know about a function beyond its types.
+/// Facts for a caller and a callee about a function beyond its types.
 pub(crate) struct Facts {
     pub thread: Thread,
     pub takes: Takes,
@@ -162,7 +162,7 @@ impl Thread {
     }
 }
 
-/// How long what a function borrows must stay valid.
+/// How long borrowed arguments must stay valid.
 #[derive(Clone, Copy)]
 pub(crate) enum Takes {
     Nothing,
@@ -182,7 +182,7 @@ impl Takes {
     }
 }
 
-/// How long what a function returns or stores stays valid.
+/// How long returned or stored values stay valid.
 #[derive(Clone)]
 pub(crate) enum Gives {
     Nothing,
@@ -217,7 +217,7 @@ impl Gives {
     }
 }
 
-/// What a function's result means.
+/// The meaning of a function's result.
 pub(crate) enum Answers {
     /// It has none, or one that is no status: it cannot fail.
     Never,

@@ -1,4 +1,4 @@
-//! What things are called in C.
+//! Names in C.
 
 use super::model::{Contract, Item, Module};
 

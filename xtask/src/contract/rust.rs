@@ -60,7 +60,7 @@ fn text(module: &Module) -> String {
     out
 }
 
-/// Imports what the module's types name.
+/// Imports the types that the module uses.
 fn uses(out: &mut String, module: &Module) {
     let mut names = BTreeSet::new();
     for field in module.structs().flat_map(|found| &found.fields) {

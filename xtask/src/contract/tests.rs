@@ -1,4 +1,4 @@
-//! What the specification refuses, and where it says so.
+//! Invalid specifications, and the positions of their errors.
 
 use super::parse;
 

@@ -7,7 +7,7 @@ use syn::{Error, GenericArgument, PathArguments, Result, ReturnType, TypeBareFn,
 
 use super::model::Type;
 
-/// What every module can name: numbers, the types of `abi_stable` that cross, and the envelope.
+/// The types available in every module: numbers, the types of `abi_stable` that cross, and the envelope.
 pub(super) const BUILT_IN: &[&str] = &[
     "u8",
     "u16",

@@ -1,4 +1,4 @@
-//! What the crates of the workspace depend on, tests and builds apart.
+//! The dependencies of the workspace's crates, without those of tests and builds.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use order::Order;
 
-/// What each room imports, and one place where it does.
+/// The imports of each room, each with one source location.
 type Imports = BTreeMap<String, BTreeMap<String, String>>;
 
 /// The crates whose modules have an order, and where they are.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Rows of rooms; what a row imports stands above it.
+/// Rows of rooms; a row imports only from rows above it.
 #[derive(Debug, Default)]
 pub(super) struct Order {
     rows: Vec<Vec<String>>,

@@ -1,4 +1,4 @@
-//! What the top-level modules of a crate import from each other, read from the tokens of their files.
+//! The imports between the top-level modules of a crate, read from the tokens of their files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,7 +8,7 @@ use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 
 use super::Imports;
 
-/// The imports of the modules in `folder`. Tests do not count: they may use what is above their module.
+/// The imports of the modules in `folder`. Tests do not count: they may use modules above their own.
 pub(super) fn imports(root: &Path, folder: &str) -> Result<Imports, String> {
     let folder = root.join(folder);
     let mut rooms = BTreeSet::new();

@@ -18,10 +18,10 @@ use crate::outcome::{CommandResult, Outcome};
 pub(crate) struct Arguments {
     /// The library
     library: PathBuf,
-    /// Write the manifest that the library should have beside it
+    /// Write the library's manifest beside it
     #[arg(long)]
     write_manifest: bool,
-    /// How long one step may take, in seconds
+    /// Time limit for one step, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     timeout: u64,
 }
@@ -42,7 +42,7 @@ pub(crate) struct ProbeArguments {
 pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     let library = &arguments.library;
     if !library.is_file() {
-        let message = format!("there is no plugin library {}", library.display());
+        let message = format!("plugin library not found: {}", library.display());
         return Err(Diagnostic::error(Code::PLUGIN_FILE, message).into());
     }
     // Found before the check begins, and the same for each probe.

@@ -14,29 +14,29 @@ use crate::outcome::{CommandResult, Outcome};
 pub(crate) struct Arguments {
     /// The name of the plugin, of its crate and of its operators' namespace
     name: String,
-    /// The folder to make; empty or not there yet [default: NAME]
+    /// The folder to create, or an empty one [default: NAME]
     #[arg(long, value_name = "DIR")]
     path: Option<PathBuf>,
-    /// What the plugin is for
+    /// The kind of plugin
     #[arg(long, value_enum, default_value = "lowerings")]
     kind: KindArgument,
-    /// The plugin SDK: the folder `plugin-sdk` of onnxport's sources, or the address of their git repository
-    /// [default: a copy of the sources that this program was built with, in the project]
+    /// The plugin SDK: the folder `plugin-sdk` of onnxport's sources, or the URL of their git repository [default: a
+    /// copy in the project of the sources that this program was built with]
     #[arg(long, value_name = "PATH|URL", value_hint = ValueHint::AnyPath)]
     sdk: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum KindArgument {
-    /// It lowers operators to ONNX
+    /// Lower operators to ONNX
     Lowerings,
-    /// It rewrites parts of models
+    /// Rewrite parts of models
     Rules,
-    /// It takes parts of models for hardware
+    /// Compile parts of models for hardware
     Backend,
-    /// It makes weights, or changes them on their way into a file
+    /// Provide weights, or transform them while they are written
     Weights,
-    /// It runs models
+    /// Run models
     Executor,
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
         (format!("cd {}", folder.display()), ""),
         ("cargo test".to_owned(), kind.tested()),
         ("cargo build --release".to_owned(), ""),
-        (format!("onnxport plugin check {library}"), "what a host can ask of the library"),
+        (format!("onnxport plugin check {library}"), "everything that a host can ask of the library"),
     ];
     let mut outcome = Outcome::ok()
         .with("folder", folder.display().to_string())

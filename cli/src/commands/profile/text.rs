@@ -80,7 +80,7 @@ pub(super) fn changes(
         let is_told = |row: &&Change| most == usize::MAX || row.verdict != Verdict::Noise;
         let rows: Vec<Vec<String>> = rows.iter().filter(is_told).map(change).collect();
         if rows.is_empty() {
-            let _ = writeln!(out, "{}\n  {}", bold(title), faint("nothing but noise"));
+            let _ = writeln!(out, "{}\n  {}", bold(title), faint("no significant change"));
         }
         put(&mut out, title, &head, rows, most);
     }
@@ -93,7 +93,7 @@ fn head(profile: &Profile) -> String {
     // Writing to a String cannot fail.
     let _ = writeln!(
         out,
-        "{}  {model} by {}: {} a run, half of {runs} took {}; {} of it in no node",
+        "{}  {model} by {}: {} per run, half of {runs} took {}; {} outside of nodes",
         bold("profiled"),
         profile.executor,
         time(profile.total.median),
@@ -103,8 +103,8 @@ fn head(profile: &Profile) -> String {
     let told = &profile.attributed;
     let by = [
         (told.name, "by their names"),
-        (told.value, "by what they compute"),
-        (told.derived, "by names made from others"),
+        (told.value, "by their values"),
+        (told.derived, "by derived names"),
         (told.neighbour, "by their neighbours"),
         (told.none, "not attributed"),
     ];
@@ -114,7 +114,7 @@ fn head(profile: &Profile) -> String {
         .map(|(part, how)| format!("{} {how}", share(*part)))
         .collect();
     let names = match profile.modules_from {
-        ModulesFrom::Names => "; modules are read from the names of nodes",
+        ModulesFrom::Names => "; modules are inferred from node names",
         _ => "",
     };
     let _ = writeln!(out, "{}  {}{names}", bold("attributed"), parts.join(", "));
@@ -189,7 +189,7 @@ fn verdict(verdict: Verdict) -> &'static str {
         Verdict::Slower => "slower",
         Verdict::Faster => "faster",
         Verdict::Noise => "within the noise",
-        Verdict::Open => "too few runs to say",
+        Verdict::Open => "too few runs for a verdict",
     }
 }
 

@@ -79,7 +79,7 @@ fn sample(subject: &Subject, id: &str, check: &str, journal: &mut Journal) -> Fi
     Finding::pass(check, format!("it takes {taken} of {} nodes", partitioned.nodes))
 }
 
-/// The sample with what the backend made of it, as text.
+/// The sample after the backend's edits, as text.
 fn partition(subject: &Subject, id: &str) -> Result<(String, Partitioned), Diagnostic> {
     let internal = |what: String| Diagnostic::error(Code::INTERNAL, what);
     let mut model = Model::parse(SAMPLE).map_err(|e| internal(e.to_string()))?;

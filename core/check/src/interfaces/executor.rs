@@ -1,4 +1,4 @@
-//! `executor/1`: handles, what is not a model, two runtimes at once.
+//! `executor/1`: handles, files that are not models, two runtimes at once.
 
 use onnxport_abi::RSlice;
 use onnxport_abi::executor::Handle;

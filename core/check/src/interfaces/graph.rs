@@ -1,5 +1,5 @@
-//! What `rules/1`, `pass/1` and `backend/1` have in common: named entries for ranges of opsets, and
-//! functions that work on a graph, here on none.
+//! Checks shared by `rules/1`, `pass/1` and `backend/1`: named entries for ranges of opsets, and functions that work on
+//! a graph, here on none.
 
 use std::collections::BTreeSet;
 
@@ -81,7 +81,7 @@ pub(super) fn without_graph(
     journal.step(&check, |_| {
         Some(if !panicked.is_empty() {
             Finding::fail(&check, format!("panics: `{}`", panicked.join("`, `")))
-                .next("take apart what the host says with `?`, not with `unwrap` or an index")
+                .next("read values from the host with `?`, not with `unwrap` or an index")
         } else if [status::OK, status::PANICKED].contains(&unknown) {
             Finding::fail(&check, "an entry that does not exist is not refused").next("answer `INVALID`")
         } else {

@@ -1,5 +1,5 @@
-//! What is checked of each interface, a file per interface. To add one: a file with a function of
-//! [`Interface::probe`]'s type, and a line in [`ALL`].
+//! The checks of each interface, one file per interface. To add one: a file with a function of [`Interface::probe`]'s
+//! type, and a line in [`ALL`].
 
 mod backend;
 mod compare;
@@ -19,7 +19,7 @@ pub(super) struct Interface {
     pub name: &'static str,
     /// Does the steps, in the probe's process.
     pub probe: fn(&Subject, &mut Journal),
-    /// Whether what the probe sees ([`Event::Seen`](super::journal::Event::Seen)) must be the same in a
+    /// Whether the values that the probe sees ([`Event::Seen`](super::journal::Event::Seen)) must be the same in a
     /// second process.
     pub repeats: bool,
 }

@@ -91,7 +91,7 @@ mod tests {
         let mut seen: BTreeMap<&str, &str> = BTreeMap::new();
         let mut before = Vec::new();
         for (code, found) in explanations() {
-            assert!(Code::ALL.iter().any(|(known, _)| known.as_str() == code), "there is no code {code}");
+            assert!(Code::ALL.iter().any(|(known, _)| known.as_str() == code), "unknown code {code}");
             assert!(!before.contains(&code), "{code} is explained twice");
             before.push(code);
             let texts = [found.means, found.why].into_iter().chain(found.ways_out).chain(found.example);

@@ -70,7 +70,7 @@ impl OnnxFile {
         })?;
         let proto = ModelProto::decode(Bytes::from_owner(file)).map_err(|e| invalid(path, &e.to_string()))?;
         if proto.graph.is_none() {
-            return Err(invalid(path, "it holds no graph"));
+            return Err(invalid(path, "it has no graph"));
         }
         Ok(Self { path: path.to_owned(), weights: Vec::new(), nested: Vec::new(), proto })
     }

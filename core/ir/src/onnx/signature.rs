@@ -95,7 +95,7 @@ impl Head {
     /// Decodes a model that holds a graph, or says why it is none.
     fn of(model: Bytes) -> Result<Self, String> {
         let head = Self::decode(model).map_err(|e| e.to_string())?;
-        if head.graph.is_some() { Ok(head) } else { Err("it holds no graph".to_owned()) }
+        if head.graph.is_some() { Ok(head) } else { Err("it has no graph".to_owned()) }
     }
 }
 
@@ -170,9 +170,9 @@ impl Signature {
         for State { input, output, kind, name } in &self.states {
             let port = self.inputs.iter().find(|port| port.name == *input);
             let lacking = match port {
-                None => format!("there is no input `{input}`"),
+                None => format!("unknown input `{input}`"),
                 Some(_) if !self.outputs.iter().any(|port| port.name == *output) => {
-                    format!("there is no output `{output}`")
+                    format!("unknown output `{output}`")
                 }
                 Some(port) if kind != "input" && !port.optional => {
                     format!("its input `{input}` has no first value")

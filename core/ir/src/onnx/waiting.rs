@@ -72,13 +72,13 @@ pub fn check_waiting(entries: &[UnboundEntry], weights: &[Weight]) -> Result<(),
             dtype => (dtype, shape.clone()),
         };
         if weight.dtype != Some(real) || weight.dims != dims {
-            return Err(format!("its metadata describes `{initializer}` as what it is not"));
+            return Err(format!("its metadata does not match the initializer `{initializer}`"));
         }
         let Some(first) = tied else { continue };
         let first = numbers.get(first.as_str()).filter(|first| **first < at);
         let same = first.and_then(|first| entries.get(*first));
         if !same.is_some_and(|e| e.tied.is_none() && e.dtype == entry.dtype && e.shape == *shape) {
-            return Err(format!("its metadata ties `{initializer}` to what it cannot be"));
+            return Err(format!("its metadata ties `{initializer}` to an incompatible tensor"));
         }
     }
     Ok(())

@@ -70,7 +70,7 @@ impl Weight {
         } else {
             let stored = tensor.raw_data.as_ref().map(|raw| raw.len() as u64);
             if let Some(stored) = stored.filter(|n| *n != bytes && dtype.is_some()) {
-                return Err(format!("holds {stored} bytes where its shape takes {bytes}"));
+                return Err(format!("has {stored} bytes, but its shape needs {bytes}"));
             }
             Location::Inline
         };
@@ -78,7 +78,7 @@ impl Weight {
             && *length != bytes
             && dtype.is_some_and(|dtype| dtype != DType::String)
         {
-            return Err(format!("is given {length} bytes where its shape takes {bytes}"));
+            return Err(format!("has {length} bytes of external data, but its shape needs {bytes}"));
         }
         Ok(Self { name: tensor.name().to_owned(), dtype, dims, bytes, location })
     }
@@ -91,12 +91,12 @@ fn external(tensor: &TensorProto) -> Result<Location, String> {
         None => Ok(None),
         Some(text) => text.parse::<u64>().map(Some).map_err(|_| format!("has the {key} `{text}`")),
     };
-    let file = entry("location").filter(|f| !f.is_empty()).ok_or("does not say where its data is")?;
+    let file = entry("location").filter(|f| !f.is_empty()).ok_or("does not give the location of its data")?;
     let inside =
         Path::new(file).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     // A backslash separates folders on some systems only, and is in no name that a writer chooses.
     if !inside || file.contains('\\') {
-        return Err(format!("places its data outside of the model's folder, at `{file}`"));
+        return Err(format!("refers to external data outside the model's folder, at `{file}`"));
     }
     Ok(Location::External {
         file: file.to_owned(),

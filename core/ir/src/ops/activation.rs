@@ -77,7 +77,7 @@ fn gelu(c: &mut Call<'_>) -> Res<Vec<Value>> {
             let scale = (2.0 / std::f64::consts::PI).sqrt();
             floats(c, |x| 0.5 * x * (1.0 + (scale * (x + 0.044_715 * x.powi(3))).tanh()))
         }
-        other => invalid!("there is no approximation `{other}`"),
+        other => invalid!("unknown approximation `{other}`"),
     }
 }
 

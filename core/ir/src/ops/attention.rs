@@ -174,7 +174,7 @@ fn attention(c: &mut Call<'_>) -> Res<Vec<Value>> {
         out.extend(sums);
     }
     if !(0..=3).contains(&mode) {
-        return unsupported!("there is no output {mode} of the scores");
+        return unsupported!("unknown output mode {mode} of the scores");
     }
     let mut y = Tensor::of_floats(q.dtype(), vec![batches, q_heads, queries, width], out)?;
     if flat {
@@ -191,7 +191,7 @@ fn rotary(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let turned = match usize::try_from(c.int("rotary_embedding_dim", 0)) {
         Ok(0) => size,
         Ok(n) if n <= size => n,
-        _ => return invalid!("more elements are turned than there are"),
+        _ => return invalid!("more elements are rotated than there are"),
     };
     let half = turned / 2;
     let (cos, sin) = (c.tensor(1)?.floats()?, c.tensor(2)?.floats()?);

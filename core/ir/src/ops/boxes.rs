@@ -17,7 +17,7 @@ pub(super) const OPS: &[Op] = &[
 fn image(x: &Tensor) -> Res<[usize; 4]> {
     match *x.shape() {
         [n, channels, height, width] => Ok([n, channels, height, width]),
-        _ => invalid!("{} is no batch of images", x.describe()),
+        _ => invalid!("{} is not a batch of images", x.describe()),
     }
 }
 
@@ -26,7 +26,7 @@ fn sample(number: f64, batch: usize) -> Res<usize> {
     if number >= 0.0 && number < batch as f64 {
         Ok(number as usize)
     } else {
-        invalid!("there is no image {number}")
+        invalid!("image {number} does not exist")
     }
 }
 
@@ -69,12 +69,12 @@ fn roi_align(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let shifted = match c.text("coordinate_transformation_mode", older) {
         "half_pixel" => true,
         "output_half_pixel" => false,
-        other => return invalid!("there is no coordinate transformation `{other}`"),
+        other => return invalid!("unknown coordinate transformation `{other}`"),
     };
     let max = match c.text("mode", "avg") {
         "avg" => false,
         "max" => true,
-        other => return invalid!("there is no mode `{other}`"),
+        other => return invalid!("unknown mode `{other}`"),
     };
     let shape = vec![images.len(), channels, rows, columns];
     let mut out = vec![0.0; c.count(&shape)?];
@@ -197,7 +197,7 @@ fn overlap(a: &[f64; 4], b: &[f64; 4]) -> f64 {
 fn non_max_suppression(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let (boxes, scores) = (c.tensor(0)?, c.tensor(1)?);
     let (&[batch, count, 4], &[samples, classes, scored]) = (boxes.shape(), scores.shape()) else {
-        return invalid!("{} and {} are no boxes and scores", boxes.describe(), scores.describe());
+        return invalid!("{} and {} are not boxes and scores", boxes.describe(), scores.describe());
     };
     if batch != samples || count != scored {
         return invalid!("boxes {} do not fit scores {}", boxes.describe(), scores.describe());

@@ -87,7 +87,7 @@ impl Call<'_> {
         match self.longs(index)?.as_deref() {
             None => Ok(None),
             Some([n]) => Ok(Some(*n)),
-            Some(items) => invalid!("input {index} holds {} integers where one belongs", items.len()),
+            Some(items) => invalid!("input {index} has {} integers instead of one", items.len()),
         }
     }
 
@@ -96,7 +96,7 @@ impl Call<'_> {
         match self.optional(index)?.map(Tensor::floats).transpose()?.as_deref() {
             None => Ok(None),
             Some([n]) => Ok(Some(*n)),
-            Some(items) => invalid!("input {index} holds {} numbers where one belongs", items.len()),
+            Some(items) => invalid!("input {index} has {} numbers instead of one", items.len()),
         }
     }
 
@@ -175,7 +175,7 @@ impl Call<'_> {
         match i32::try_from(code).ok().and_then(DType::from_onnx) {
             Some(dtype) => Ok(dtype),
             None if code == 0 => Ok(default),
-            None => unsupported!("there is no element type {code}"),
+            None => unsupported!("unknown element type {code}"),
         }
     }
 
@@ -238,7 +238,7 @@ pub(super) fn axis(axis: i64, rank: usize) -> Res<usize> {
     let front = if axis < 0 { axis.saturating_add(rank as i64) } else { axis };
     match usize::try_from(front) {
         Ok(front) if front < rank => Ok(front),
-        _ => invalid!("there is no axis {axis} among {rank}"),
+        _ => invalid!("axis {axis} is out of range for rank {rank}"),
     }
 }
 

@@ -27,7 +27,7 @@ fn cast(c: &Call<'_>, to: DType) -> Res<Vec<Value>> {
         "up" => Rounding::Up,
         "down" => Rounding::Down,
         "nearest" => Rounding::Nearest,
-        other => return invalid!("there is no rounding `{other}`"),
+        other => return invalid!("unknown rounding `{other}`"),
     };
     one(convert(x, to, c.int("saturate", 1) != 0, rounding)?)
 }

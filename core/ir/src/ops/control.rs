@@ -26,7 +26,7 @@ pub(super) const OPS: &[Op] = &[
 fn truth(c: &Call<'_>, index: usize) -> Res<bool> {
     match c.tensor(index)?.bools()?.as_slice() {
         [only] => Ok(*only),
-        other => invalid!("input {index} holds {} truth values where one belongs", other.len()),
+        other => invalid!("input {index} has {} booleans instead of one", other.len()),
     }
 }
 
@@ -34,7 +34,7 @@ fn truth(c: &Call<'_>, index: usize) -> Res<bool> {
 fn tensor(value: Value) -> Res<Tensor> {
     match value {
         Value::Tensor(tensor) => Ok(tensor),
-        other => Err(Error::invalid(format!("a body returns {} where a tensor belongs", other.describe()))),
+        other => Err(Error::invalid(format!("a body returns {} instead of a tensor", other.describe()))),
     }
 }
 
@@ -108,7 +108,7 @@ fn scan(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let inputs: Vec<Value> = c.inputs.iter().cloned().collect::<Option<_>>().unwrap_or_default();
     let count = usize::try_from(c.int("num_scan_inputs", 0)).unwrap_or(0);
     let Some(states) = inputs.len().checked_sub(count) else {
-        return invalid!("there are no {count} inputs");
+        return invalid!("there are fewer than {count} inputs");
     };
     scan_once(c, inputs, states)
 }
@@ -119,7 +119,7 @@ fn batched_scan(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let inputs: Vec<Tensor> = c.tensors(1)?.into_iter().cloned().collect();
     let count = usize::try_from(c.int("num_scan_inputs", 0)).unwrap_or(0);
     let Some(states) = inputs.len().checked_sub(count) else {
-        return invalid!("there are no {count} inputs");
+        return invalid!("there are fewer than {count} inputs");
     };
     let batches = inputs.first().map_or(0, |t| t.dim(0));
     let longest = inputs.get(states).map_or(0, |t| t.dim(1));

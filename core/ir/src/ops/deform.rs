@@ -21,9 +21,9 @@ fn col2im(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let blocks = window.slide(&image, false)?;
     c.count(&blocks)?;
     let (places, count) = (volume(&window.kernel), volume(&blocks));
-    let &[batch, rows, columns] = x.shape() else { return invalid!("{} are no columns", x.describe()) };
+    let &[batch, rows, columns] = x.shape() else { return invalid!("{} are not columns", x.describe()) };
     if columns != count || !rows.is_multiple_of(places) {
-        return invalid!("{} are not {count} columns of blocks of {places}", x.describe());
+        return invalid!("{} are not {count} columns of blocks of {places} positions", x.describe());
     }
     let shape: Vec<usize> = [batch, rows / places].into_iter().chain(image.iter().copied()).collect();
     let mut out = vec![0.0; c.count(&shape)?];

@@ -167,7 +167,7 @@ mod infer {
             let letters = term.replacen("...", "", 1);
             let odd = letters.chars().find(|c| !c.is_ascii_alphabetic());
             cx.demand(odd.is_none(), || {
-                format!("the equation `{equation}` holds `{}`", odd.unwrap_or_default())
+                format!("the equation `{equation}` contains `{}`", odd.unwrap_or_default())
             })?;
         }
         let mut extents: Vec<(char, usize, Option<Dim>)> = Vec::new();
@@ -199,10 +199,10 @@ mod infer {
             let mut seen = Vec::new();
             for letter in result.chars().filter(char::is_ascii_alphabetic) {
                 let given = terms.iter().any(|term| term.contains(letter));
-                cx.demand(given, || format!("`{letter}` stands in no input of the equation `{equation}`"))?;
+                cx.demand(given, || format!("`{letter}` is in no input of the equation `{equation}`"))?;
                 let again = seen.contains(&letter);
                 cx.demand(!again, || {
-                    format!("`{letter}` stands twice in the result of the equation `{equation}`")
+                    format!("`{letter}` occurs twice in the result of the equation `{equation}`")
                 })?;
                 seen.push(letter);
             }

@@ -136,7 +136,7 @@ fn scatter(c: &Call<'_>, data: &Tensor, updates: &Tensor, places: &[usize]) -> R
         "mul" => |a, b| a * b,
         "max" => larger,
         "min" => smaller,
-        other => return invalid!("there is no reduction `{other}`"),
+        other => return invalid!("unknown reduction `{other}`"),
     };
     let int: fn(i128, i128) -> i128 = match reduction {
         "add" => i128::wrapping_add,
@@ -205,7 +205,7 @@ fn tensor_scatter(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let circular = match c.text("mode", "linear") {
         "linear" => false,
         "circular" => true,
-        other => return invalid!("there is no mode `{other}`"),
+        other => return invalid!("unknown mode `{other}`"),
     };
     let (cut, part) = (Cut::at(past.shape(), at), Cut::at(update.shape(), at));
     let per_batch = volume(past.shape().get(1..at).unwrap_or_default()).max(1);

@@ -65,7 +65,7 @@ fn choose(c: &mut Call<'_>) -> Res<Vec<Value>> {
     c.count(&shape)?;
     let picks = condition.bools()?;
     if picks.len() != condition.len() {
-        return invalid!("the condition has another number of elements than its shape says");
+        return invalid!("the number of elements of the condition does not match its shape");
     }
     let places =
         expand(condition.shape(), &shape).zip(expand(yes.shape(), &shape).zip(expand(no.shape(), &shape)));

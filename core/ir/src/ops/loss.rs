@@ -33,7 +33,7 @@ fn loss(c: &Call<'_>, x: &Tensor, logs: &[f64]) -> Res<Tensor> {
             continue;
         }
         let Some(index) = usize::try_from(class).ok().filter(|i| *i < cut.extent) else {
-            return invalid!("there is no class {class} among {}", cut.extent);
+            return invalid!("class {class} is out of range for {} classes", cut.extent);
         };
         let place = (at / cut.inner * cut.extent + index) * cut.inner + at % cut.inner;
         let weight = weights.as_ref().map_or(1.0, |w| w.get(index).copied().unwrap_or(0.0));
@@ -45,7 +45,7 @@ fn loss(c: &Call<'_>, x: &Tensor, logs: &[f64]) -> Res<Tensor> {
         "none" => Tensor::of_floats(x.dtype(), target.shape().to_vec(), losses),
         "sum" => Tensor::of_floats(x.dtype(), Vec::new(), vec![sum()]),
         "mean" => Tensor::of_floats(x.dtype(), Vec::new(), vec![sum() / total]),
-        other => invalid!("there is no reduction `{other}`"),
+        other => invalid!("unknown reduction `{other}`"),
     }
 }
 
@@ -80,7 +80,7 @@ mod infer {
             cx.equal(*batch, *other, "scores and targets are of different batches")?;
             cx.rank(1, spatial.len().saturating_add(1))?;
             for (scores, targets) in spatial.iter().zip(places) {
-                cx.equal(*scores, *targets, "scores and targets are of different places")?;
+                cx.equal(*scores, *targets, "the shapes of scores and targets do not match")?;
             }
         }
         let each = cx.text("reduction") == Some("none");

@@ -34,12 +34,12 @@ impl Plan {
     /// The product of tensors of these shapes; a vector is a row on the left and a column on the right.
     pub(super) fn new(c: &Call<'_>, a: &[usize], b: &[usize]) -> Res<Self> {
         let (a_stack, rows, depth) = match *a {
-            [] => return invalid!("a number is no matrix"),
+            [] => return invalid!("a scalar is not a matrix"),
             [k] => (&a[..0], None, k),
             [ref stack @ .., m, k] => (stack, Some(m), k),
         };
         let (b_stack, other, columns) = match *b {
-            [] => return invalid!("a number is no matrix"),
+            [] => return invalid!("a scalar is not a matrix"),
             [k] => (&b[..0], k, None),
             [ref stack @ .., k, n] => (stack, k, Some(n)),
         };

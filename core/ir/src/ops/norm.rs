@@ -38,7 +38,7 @@ fn epsilon(c: &Call<'_>) -> f64 {
 fn per_channel(c: &Call<'_>, index: usize, channels: usize) -> Res<Vec<f64>> {
     let items = c.tensor(index)?.floats()?;
     if items.len() != channels {
-        return invalid!("input {index} holds {} numbers for {channels} channels", items.len());
+        return invalid!("input {index} has {} numbers for {channels} channels", items.len());
     }
     Ok(items)
 }
@@ -195,7 +195,7 @@ fn lp(c: &mut Call<'_>) -> Res<Vec<Value>> {
         let norm = match p {
             1 => line.clone().map(|at| items[at].abs()).sum::<f64>(),
             2 => line.clone().map(|at| items[at] * items[at]).sum::<f64>().sqrt(),
-            _ => return invalid!("there is no norm {p}"),
+            _ => return invalid!("unknown norm {p}"),
         };
         for at in line {
             items[at] = if norm == 0.0 { 0.0 } else { items[at] / norm };

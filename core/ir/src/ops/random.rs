@@ -74,7 +74,7 @@ fn bernoulli(c: &mut Call<'_>) -> Res<Vec<Value>> {
 fn multinomial(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
     let (&[batch, classes], Ok(samples)) = (x.shape(), usize::try_from(c.int("sample_size", 1))) else {
-        return invalid!("{} are no rows of classes", x.describe());
+        return invalid!("{} are not rows of classes", x.describe());
     };
     if classes == 0 {
         return invalid!("there is no class to draw");

@@ -57,7 +57,7 @@ fn activation(name: &str, alpha: Option<f64>, beta: Option<f64>) -> Res<Activati
         "scaledtanh" => Box::new(move |x| a(1.0) * (b(1.0) * x).tanh()),
         "hardsigmoid" => Box::new(move |x| (a(f64::from(0.2f32)) * x + b(0.5)).clamp(0.0, 1.0)),
         "elu" => Box::new(move |x| if x < 0.0 { a(1.0) * x.exp_m1() } else { x }),
-        _ => return unsupported!("there is no activation `{name}`"),
+        _ => return unsupported!("unknown activation `{name}`"),
     })
 }
 

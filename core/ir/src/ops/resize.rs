@@ -78,7 +78,7 @@ impl Line {
                     0.5 * (start + end) * (input - 1.0)
                 }
             }
-            other => return invalid!("there is no coordinate transformation `{other}`"),
+            other => return invalid!("unknown coordinate transformation `{other}`"),
         })
     }
 
@@ -140,11 +140,11 @@ fn mode(c: &Call<'_>, nearest: &str) -> Res<Mode> {
             "ceil" => |x, _| x.ceil(),
             // What ONNX Runtime does where operators before opset 11 leave it open.
             "outwards" => |x, scale| if scale < 1.0 { x.ceil() } else { x.floor() },
-            other => return invalid!("there is no rounding `{other}`"),
+            other => return invalid!("unknown rounding `{other}`"),
         }),
         "linear" | "bilinear" => Mode::Linear,
         "cubic" => Mode::Cubic(c.float("cubic_coeff_a", -0.75)),
-        other => return invalid!("there is no interpolation `{other}`"),
+        other => return invalid!("unknown interpolation `{other}`"),
     })
 }
 
@@ -220,7 +220,7 @@ fn scaled(extent: f64, scale: f64) -> Res<usize> {
     if scale > 0.0 && (0.0..1e15).contains(&out) {
         Ok(out as usize)
     } else {
-        invalid!("{extent} times {scale} is no extent")
+        invalid!("{extent} times {scale} is not a valid dimension")
     }
 }
 
@@ -327,7 +327,7 @@ fn planned<'a>(c: &'a Call<'_>, shape: &[usize]) -> Res<(Vec<Line>, Plan<'a>)> {
         "stretch" => None,
         "not_larger" => ratios.reduce(f64::min),
         "not_smaller" => ratios.reduce(f64::max),
-        other => return invalid!("there is no policy `{other}`"),
+        other => return invalid!("unknown policy `{other}`"),
     };
     for (index, at) in axes.iter().enumerate() {
         let line = &mut lines[*at];

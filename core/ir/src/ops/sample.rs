@@ -111,7 +111,7 @@ impl Line {
 fn grid_sample(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let (x, grid) = (c.tensor(0)?, c.tensor(1)?);
     let ([n, channels, spatial @ ..], [batch, field @ .., depth]) = (x.shape(), grid.shape()) else {
-        return invalid!("{} and {} are no image and grid", x.describe(), grid.describe());
+        return invalid!("{} and {} are not an image and a grid", x.describe(), grid.describe());
     };
     if n != batch || *depth != spatial.len() || field.len() != spatial.len() || spatial.is_empty() {
         return invalid!("a grid {} does not fit the image {}", grid.describe(), x.describe());
@@ -120,14 +120,14 @@ fn grid_sample(c: &mut Call<'_>) -> Res<Vec<Value>> {
         "zeros" => Padding::Zeros,
         "border" => Padding::Border,
         "reflection" => Padding::Reflection,
-        other => return invalid!("there is no padding `{other}`"),
+        other => return invalid!("unknown padding `{other}`"),
     };
     // How far from a coordinate places count.
     let reach = match c.text("mode", "linear") {
         "nearest" => 0,
         "linear" | "bilinear" => 1,
         "cubic" | "bicubic" => 2,
-        other => return invalid!("there is no interpolation `{other}`"),
+        other => return invalid!("unknown interpolation `{other}`"),
     };
     let shape: Vec<usize> = [*n, *channels].into_iter().chain(field.iter().copied()).collect();
     let size = volume(spatial);
@@ -192,7 +192,7 @@ mod infer {
             cx.rank(1, dims.len())?;
             let places = Some(Dim::Const((dims.len() as i64).saturating_sub(2)));
             let stated = cx.dims(1).and_then(|grid| *grid.last()?);
-            cx.equal(places, stated, "the places of the grid are of other axes")?;
+            cx.equal(places, stated, "the grid does not match the spatial axes")?;
             cx.equal(cx.dim(0, 0), cx.dim(1, 0), "the batches differ")?;
         }
         let [_, spatial @ .., _] = cx.dims(1)? else { return None };

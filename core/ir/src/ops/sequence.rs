@@ -74,13 +74,14 @@ fn place(c: &Call<'_>, index: usize, length: usize, places: usize) -> Res<usize>
     let front = if at < 0 { at.saturating_add(length as i64) } else { at };
     match usize::try_from(front).ok().filter(|at| *at < places) {
         Some(at) => Ok(at),
-        None => invalid!("there is no position {at} in a sequence of {length}"),
+        None => invalid!("position {at} is out of range for a sequence of length {length}"),
     }
 }
 
 fn tensors<'a>(items: &'a [Value]) -> Res<Vec<&'a Tensor>> {
-    let tensor =
-        |v: &'a Value| v.tensor().ok_or_else(|| Error::invalid("the sequence holds other than tensors"));
+    let tensor = |v: &'a Value| {
+        v.tensor().ok_or_else(|| Error::invalid("the sequence contains elements that are not tensors"))
+    };
     items.iter().map(tensor).collect()
 }
 

@@ -89,7 +89,7 @@ fn complex(x: &Tensor) -> Res<(Vec<[f64; 2]>, bool)> {
     match x.shape() {
         [.., 1] => Ok((items.into_iter().map(|re| [re, 0.0]).collect(), false)),
         [.., 2] => Ok((items.as_chunks::<2>().0.to_vec(), true)),
-        _ => invalid!("the last axis of {} holds no real and imaginary parts", x.describe()),
+        _ => invalid!("the last axis of {} does not hold real and imaginary parts", x.describe()),
     }
 }
 
@@ -140,7 +140,9 @@ fn dft(c: &mut Call<'_>) -> Res<Vec<Value>> {
 fn stft(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let signal = c.tensor(0)?;
     let (items, has_imaginary) = complex(signal)?;
-    let &[batch, samples, _] = signal.shape() else { return invalid!("{} is no signal", signal.describe()) };
+    let &[batch, samples, _] = signal.shape() else {
+        return invalid!("{} is not a signal", signal.describe());
+    };
     let Some(step) = count(c, 1)? else { return invalid!("the step between frames is missing") };
     let window = c.optional(2)?.map(Tensor::floats).transpose()?;
     let length = count(c, 3)?.or(window.as_ref().map(Vec::len)).unwrap_or(samples);

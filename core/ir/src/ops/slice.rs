@@ -35,7 +35,7 @@ pub(super) fn concat(c: &Call<'_>, inputs: &[&Tensor], axis: usize) -> Res<Tenso
             other.shape()
         );
     }
-    let Some(total) = shape.get_mut(axis) else { return invalid!("there is no axis {axis}") };
+    let Some(total) = shape.get_mut(axis) else { return invalid!("axis {axis} is out of range") };
     *total = inputs.iter().fold(0, |sum, t| sum.saturating_add(t.dim(axis)));
     c.count(&shape)?;
     let outer = Cut::at(&shape, axis).outer;
@@ -175,7 +175,7 @@ fn border(mode: &str, extent: usize, before: i64, after: i64) -> Res<Vec<Option<
         usize::try_from(at).ok().filter(|at| *at < extent)
     };
     if !matches!(mode, "constant" | "edge" | "reflect" | "wrap") {
-        return invalid!("there is no mode `{mode}`");
+        return invalid!("unknown mode `{mode}`");
     }
     if extent == 0 && mode != "constant" && total.is_none_or(|total| total > 0) {
         return invalid!("an axis without elements cannot be extended by mode `{mode}`");

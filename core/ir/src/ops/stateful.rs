@@ -17,7 +17,7 @@ pub(super) const OPS: &[Op] = &[
 fn causal_conv(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let (x, weight) = (c.tensor(0)?, c.tensor(1)?);
     let (&[batch, channels, length], &[filters, 1, taps]) = (x.shape(), weight.shape()) else {
-        return invalid!("{} and {} are no input and weight", x.describe(), weight.describe());
+        return invalid!("{} and {} are not an input and a weight", x.describe(), weight.describe());
     };
     if filters != channels || taps == 0 {
         return invalid!("{} does not fit {channels} channels", weight.describe());
@@ -25,7 +25,7 @@ fn causal_conv(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let before = taps - 1;
     let past = match c.optional(3)? {
         Some(past) if past.shape() == [batch, channels, before] => past.floats()?,
-        Some(past) => return invalid!("{} is no state of {before} places", past.describe()),
+        Some(past) => return invalid!("{} is not a state of {before} positions", past.describe()),
         None => vec![0.0; c.count(&[batch, channels, before])?],
     };
     let bias = c.optional(2)?.map(Tensor::floats).transpose()?.unwrap_or_else(|| vec![0.0; channels]);
@@ -35,7 +35,7 @@ fn causal_conv(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let act: fn(f64) -> f64 = match c.text("activation", "none") {
         "none" => |x| x,
         "silu" | "swish" => |x| x * sigmoid(x),
-        other => return invalid!("there is no activation `{other}`"),
+        other => return invalid!("unknown activation `{other}`"),
     };
     let count = c.count(x.shape())?;
     let lines = batch.saturating_mul(channels);
@@ -72,7 +72,9 @@ fn heads(c: &Call<'_>, name: &str) -> Res<usize> {
 fn attention(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let (query, key, value) = (c.tensor(0)?, c.tensor(1)?, c.tensor(2)?);
     let (q_heads, heads) = (heads(c, "q_num_heads")?, heads(c, "kv_num_heads")?);
-    let &[batch, length, wide] = query.shape() else { return invalid!("{} is no query", query.describe()) };
+    let &[batch, length, wide] = query.shape() else {
+        return invalid!("{} is not a query", query.describe());
+    };
     let (size, width) = (wide / q_heads, value.dim(2) / heads);
     let fits = q_heads.is_multiple_of(heads)
         && wide == q_heads * size
@@ -91,7 +93,7 @@ fn attention(c: &mut Call<'_>) -> Res<Vec<Value>> {
         "gated" => (true, false),
         "delta" => (false, true),
         "gated_delta" => (true, true),
-        other => return invalid!("there is no rule `{other}`"),
+        other => return invalid!("unknown rule `{other}`"),
     };
     let gate = |index: usize, wanted: bool, widths: [usize; 2]| -> Res<(Vec<f64>, usize)> {
         match c.optional(index)?.filter(|_| wanted) {

@@ -126,7 +126,7 @@ fn string_normalizer(c: &mut Call<'_>) -> Res<Vec<Value>> {
         "NONE" => String::clone,
         "LOWER" => |t| t.to_lowercase(),
         "UPPER" => |t| t.to_uppercase(),
-        other => return invalid!("there is no change of case `{other}`"),
+        other => return invalid!("unknown case change `{other}`"),
     };
     c.count(x.shape())?;
     let mut out: Vec<String> = x.texts()?.iter().filter(|t| !stop.contains(&plain(t))).map(turn).collect();
@@ -209,7 +209,7 @@ fn pool<T: Hash + Eq + Clone>(items: &[T], starts: &[usize]) -> Res<Pool<T>> {
     let ends = starts.iter().copied().skip(1).chain([items.len()]);
     for (length, (start, end)) in (1..).zip(starts.iter().zip(ends)) {
         let Some(part) = items.get(*start..end) else {
-            return invalid!("there is no n-gram from {start} to {end}");
+            return invalid!("no n-gram from {start} to {end}");
         };
         for gram in part.chunks(length) {
             pool.entry(gram.to_vec()).or_insert_with(Vec::new).push(which);
@@ -258,7 +258,7 @@ fn tf_idf(c: &mut Call<'_>) -> Res<Vec<Value>> {
         "TF" => |count, _| count,
         "IDF" => |count, weight| if count > 0.0 { weight } else { 0.0 },
         "TFIDF" => |count, weight| count * weight,
-        other => return invalid!("there is no mode `{other}`"),
+        other => return invalid!("unknown mode `{other}`"),
     };
     for (row, counts) in out.chunks_mut(size.max(1)).zip(&counts) {
         for ((count, weight), place) in counts.iter().zip(&weights).zip(&places) {

@@ -86,7 +86,7 @@ fn momentum(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let nesterov = match c.text("mode", "standard") {
         "standard" => false,
         "nesterov" => true,
-        other => return invalid!("there is no mode `{other}`"),
+        other => return invalid!("unknown mode `{other}`"),
     };
     each(c, &[0, 2], |[x, gradient, speed]| {
         let gradient = norm * *x + *gradient;

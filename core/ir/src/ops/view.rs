@@ -74,7 +74,9 @@ fn reshape(c: &mut Call<'_>) -> Res<Vec<Value>> {
         shape.push(match extent {
             0 if !zero => match x.shape().get(index) {
                 Some(extent) => *extent,
-                None => return invalid!("extent {index} of {target:?} copies an axis that is not there"),
+                None => {
+                    return invalid!("dimension {index} of {target:?} copies an axis that does not exist");
+                }
             },
             -1 if open.replace(index).is_some() => return invalid!("{target:?} leaves two extents open"),
             -1 => 1,
@@ -185,7 +187,7 @@ fn depth_to_space(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let (split, perm) = match c.text("mode", "DCR") {
         "DCR" => ([n, b, b, inner, h, w], [0, 3, 4, 1, 5, 2]),
         "CRD" => ([n, inner, b, b, h, w], [0, 1, 4, 2, 5, 3]),
-        other => return invalid!("there is no mode `{other}`"),
+        other => return invalid!("unknown mode `{other}`"),
     };
     let moved = permuted(c, &x.reshaped(split.to_vec())?, &perm)?;
     one(moved.reshaped(vec![n, inner, h.saturating_mul(b), w.saturating_mul(b)])?)
@@ -197,7 +199,7 @@ fn space_to_depth(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let perm = match c.text("mode", "DCR") {
         "DCR" => [0, 3, 5, 1, 2, 4],
         "CRD" => [0, 1, 3, 5, 2, 4],
-        other => return invalid!("there is no mode `{other}`"),
+        other => return invalid!("unknown mode `{other}`"),
     };
     let (rows, columns) = (h.checked_div(b).unwrap_or(0), w.checked_div(b).unwrap_or(0));
     let split = x.reshaped(vec![n, ch, rows, b, columns, b])?;

@@ -51,7 +51,7 @@ impl Window {
             "VALID" => (window.before, window.after) = (vec![0; rank], vec![0; rank]),
             "SAME_UPPER" => window.same = Some(false),
             "SAME_LOWER" => window.same = Some(true),
-            other => return invalid!("there is no padding `{other}`"),
+            other => return invalid!("unknown padding `{other}`"),
         }
         Ok(window)
     }

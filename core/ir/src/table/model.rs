@@ -124,7 +124,7 @@ impl Reading {
 
     fn problem(&mut self, weight: &Weight) -> Option<String> {
         let file = weight.location.file().filter(|file| *file != UNBOUND_LOCATION)?;
-        let changed = || self.changed.get(file).map(|why| format!("is not what it was: {why}"));
+        let changed = || self.changed.get(file).map(|why| format!("has changed: {why}"));
         self.beside.problem(weight).or_else(changed)
     }
 

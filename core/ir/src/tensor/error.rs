@@ -87,7 +87,7 @@ impl fmt::Display for Error {
             Error::Short => f.write_str("the source of a weight is shorter than its shape"),
             Error::Truncated => f.write_str("the source of a weight was truncated"),
             Error::View(why) => write!(f, "the view of a weight cannot be read: {why}"),
-            Error::Unbound(name) => write!(f, "nobody has given the data of `{name}`"),
+            Error::Unbound(name) => write!(f, "the data of `{name}` is unbound"),
             Error::Value(why) => f.write_str(why),
             Error::Budget { needed, budget } => {
                 write!(f, "the smallest piece of a weight takes {needed} bytes of the {budget} allowed")

@@ -78,7 +78,7 @@ pub(super) fn evaluate(
             match &derived.transform {
                 Transform::Cast(to) => {
                     let cast = Cast::of(derived.input.dtype, *to);
-                    let cast = cast.ok_or(Error::View("there is no such cast"))?;
+                    let cast = cast.ok_or(Error::View("the cast is not supported"))?;
                     each(&derived.input, range, scratch, |bytes| cast.apply(bytes, out))
                 }
                 Transform::Unary(operator) => unary(*operator, &derived.input, range, scratch, out),

@@ -131,11 +131,11 @@ impl ZipIndex {
         let config = Config { archive_offset: ArchiveOffset::Known(0) };
         let mut archive = ZipArchive::with_config(config, Cursor::new(region.clone())).map_err(damaged)?;
         if archive.has_duplicate_names() {
-            let message = format!("{place} holds two entries of the same name");
+            let message = format!("{place} has two entries of the same name");
             return Err(Diagnostic::error(Code::READ_ARCHIVE, message));
         }
         if archive.len() > MAX_ENTRIES {
-            let message = format!("{place} holds {} entries", archive.len());
+            let message = format!("{place} has {} entries", archive.len());
             return Err(Diagnostic::error(Code::READ_SIZE, message));
         }
         let mut entries = IndexMap::with_capacity(archive.len());
@@ -171,7 +171,7 @@ impl ZipIndex {
             return Err(Diagnostic::error(Code::READ_SIZE, message));
         }
         if archive.has_overlapping_entries().map_err(damaged)? {
-            let message = format!("{place} holds entries that overlap");
+            let message = format!("{place} has overlapping entries");
             return Err(Diagnostic::error(Code::READ_ARCHIVE, message));
         }
         if let Region::Mapped { file, .. } = &region {

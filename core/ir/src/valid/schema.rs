@@ -106,7 +106,7 @@ fn attributes(cx: &mut Cx<'_>, graph: &Graph, id: NodeId, schema: &'static OpSch
     }
     let mut pairs = node.attributes.iter().zip(node.attributes.iter().skip(1));
     if let Some((_, next)) = pairs.find(|(a, b)| a.name >= b.name) {
-        cx.at(graph, id, &format!("the attributes are not sorted, or `{}` stands twice", next.name));
+        cx.at(graph, id, &format!("the attributes are not sorted, or `{}` occurs twice", next.name));
     }
     for required in schema.attributes.iter().filter(|a| a.required) {
         if node.attr(required.name).is_none() {

@@ -69,7 +69,7 @@ impl Walk<'_, '_> {
         }
         for node in graph.order(block) {
             if set(&mut self.visited, node.index(), true) {
-                return self.cx.at(graph, node, "stands twice in the order of nodes");
+                return self.cx.at(graph, node, "occurs twice in the order of nodes");
             }
             self.node(block, node, &mut defined);
         }
@@ -90,7 +90,7 @@ impl Walk<'_, '_> {
         let graph = self.graph;
         let data = &graph.nodes[node];
         if data.block != Some(block) {
-            self.cx.at(graph, node, "stands in a block that it does not record");
+            self.cx.at(graph, node, "is in a block that it does not record");
         }
         for (index, value) in data.inputs.iter().enumerate() {
             let Some(value) = value else { continue };

@@ -71,11 +71,11 @@ fn problems<'a>(
         for entry in binding {
             let (key, value) = (entry.key(), StringStringEntryProto::value(entry));
             if !main.initializers.contains(key) && !own.contains(key) {
-                found.push(format!("gives the initializer `{key}` a value, which is not there"));
+                found.push(format!("assigns a value to the initializer `{key}`, which does not exist"));
             }
             let is_main = what == "algorithm" && main.outputs.contains(value);
             if !made.contains(value) && !is_main {
-                found.push(format!("binds `{key}` to `{value}`, which is no output"));
+                found.push(format!("binds `{key}` to `{value}`, which is not an output"));
             }
         }
         if let Some(graph) = graph {

@@ -35,7 +35,7 @@ pub(super) fn check(cx: &mut Cx<'_>, graph: &Graph, stated: &Stated, nodes: impl
             let program = Type::tensor(*dtype, shape.clone());
             for ty in [recorded, &inferred.ty] {
                 if let Some((says, found)) = differs(&mut cx.symbols, &program, ty) {
-                    let message = format!("is {says} in the program, but {found} here");
+                    let message = format!("is {found}, but the program states {says}");
                     cx.at(graph, id, &about(&message));
                     break;
                 }

@@ -154,7 +154,7 @@ fn damaged(file: &MappedFile, sum: &Checksum) -> Diagnostic {
         range.start
     );
     Diagnostic::error(Code::READ_ARCHIVE, message)
-        .help("save or copy the file again; `--no-check-weights` takes the bytes as they are")
+        .help("save or copy the file again, or use `--no-check-weights` to skip the check")
 }
 
 #[cfg(test)]

@@ -48,7 +48,8 @@ fn with<T>(
     then: impl FnOnce(&Message<'_>, &[Weight<'_>]) -> Result<T, Report>,
 ) -> Result<T, Report> {
     if let Some(artefact) = model.artefacts.first() {
-        let message = format!("the model needs the file `{}`, which a message does not hold", artefact.file);
+        let message =
+            format!("the model needs the file `{}`, which is not part of the message", artefact.file);
         let help = "save the model to a file, or let blobs be embedded";
         return Err(Diagnostic::error(Code::USAGE, message).help(help).into());
     }

@@ -96,7 +96,7 @@ pub(super) fn remarks(weights: &[Weight<'_>], plan: &Plan, options: &WriteOption
     };
     let mut remarks = Vec::new();
     if !plan.pointed.is_empty() {
-        let message = format!("the model reads {} bytes of weights where they are", plan.pointed_bytes());
+        let message = format!("the model references {} bytes of weights in place", plan.pointed_bytes());
         let mut diagnostic = note(Code::REFERENCE_KEPT, message);
         diagnostic.notes = plan.pointed.iter().map(|f| format!("`{}`", f.location)).collect();
         remarks.push(diagnostic.help("keep these files in the model's folder, unchanged"));

@@ -26,7 +26,7 @@ pub fn file(
             files::open(source).is_ok_and(|source| same_file(&source, &existing).unwrap_or(false))
         };
         if sources.iter().any(|source| read(&source)) {
-            let message = format!("`{}` is what it is made from", path.display());
+            let message = format!("`{}` is one of its input files", path.display());
             return Err(Diagnostic::error(Code::WRITE_SOURCE, message)
                 .help("choose another output path")
                 .into());

@@ -5,11 +5,11 @@ use maud::{Markup, html};
 /// One bar.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bar {
-    /// What was counted, such as `1e-6 to 1e-5`.
+    /// The counted range, such as `1e-6 to 1e-5`.
     pub label: String,
     /// How many there are.
     pub count: u64,
-    /// Whether what was counted is a fault.
+    /// Whether the counted elements are faults.
     pub is_wrong: bool,
 }
 

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::scale::Decades;
 
-/// What is said of a point.
+/// The verdict of a point.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum State {
     /// It is as it should be.
@@ -29,28 +29,28 @@ impl State {
 /// One value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// The value; what has none is a mark on the axis.
+    /// The value; a point without one is a mark on the axis.
     pub value: Option<f64>,
-    /// What is said of it.
+    /// Its verdict.
     pub state: State,
-    /// What to show when somebody points at it.
+    /// The tooltip.
     pub about: String,
 }
 
 /// A picture of points, from left to right in their order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Points {
-    /// What the values are.
+    /// The label of the values.
     pub values: String,
-    /// What the order is.
+    /// The label of the order.
     pub order: String,
-    /// The line that values should stay below, and what it is.
+    /// The line that values should stay below, and its label.
     pub limit: Option<(f64, String)>,
     /// The points.
     pub points: Vec<Point>,
-    /// What it means that a point is good, wrong or unknown.
+    /// The meanings of good, wrong and unknown points.
     pub keys: [String; 3],
-    /// What the rows of the table that belongs to the picture are called: the point `n` is `#{rows}-{n}`.
+    /// The prefix of the row ids of the picture's table: the point `n` is `#{rows}-{n}`.
     pub rows: String,
 }
 

@@ -1,6 +1,6 @@
-//! The graph of what stands directly in a group, in layers: each edge goes down, through a place of its own in every layer
-//! that it passes. What belongs together has one edge: a value that many read leaves its giver once, and branches where
-//! it is read. (Crates for layered layouts give places to boxes only, so that edges run across them.)
+//! The graph of the direct members of a group, in layers: each edge goes down, through a place of its own in every
+//! layer that it passes. What belongs together has one edge: a value that many read leaves its giver once, and branches
+//! where it is read. (Crates for layered layouts give places to boxes only, so that edges run across them.)
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::align;
 use super::order;
 use super::scene::{ItemId, Kind, Scene, ValueId};
 
-/// What stands in a layer.
+/// A vertex of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Vertex {
     /// A box.
@@ -41,10 +41,10 @@ pub(super) struct Body {
 }
 
 impl Body {
-    /// The graph of what stands directly in `group`.
+    /// The graph of the direct members of `group`.
     pub(super) fn of(scene: &Scene, group: ItemId) -> Self {
         let item = &scene.items[group];
-        // What a holder itself reads and gives ends at its rims, and has a place there as well.
+        // Edges to and from a holder end at its rims, and have a vertex there as well.
         let mut vertices: Vec<Vertex> = item.incoming().into_iter().map(Vertex::Take).collect();
         vertices.extend(item.inside.iter().map(|item| Vertex::Item(*item)));
         vertices.extend(item.outgoing().into_iter().map(Vertex::Hand));
@@ -129,7 +129,7 @@ enum End {
     Bottom,
 }
 
-/// The layer of every vertex: below what it reads, and as near to it as what reads it allows.
+/// The layer of every vertex: below its inputs, and as close to them as its readers allow.
 fn ranks(ends: &[Option<End>], edges: &[(usize, usize, ValueId)]) -> Vec<usize> {
     let count = ends.len();
     let (mut above, mut below) = (vec![Vec::new(); count], vec![Vec::new(); count]);
@@ -160,7 +160,7 @@ fn ranks(ends: &[Option<End>], edges: &[(usize, usize, ValueId)]) -> Vec<usize> 
         }
     }
     let free = |at: usize| ends[at].is_none();
-    // What gives more than it reads stands by its readers: edges are shorter so.
+    // A vertex with more outputs than inputs is placed near its readers, which shortens edges.
     for &at in order.iter().rev().filter(|at| free(**at)) {
         let low = below[at].iter().filter(|next| free(**next)).map(|next| ranks[*next]).min();
         if let Some(low) = low.filter(|_| below[at].len() > above[at].len() || above[at].is_empty()) {

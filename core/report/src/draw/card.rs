@@ -1,4 +1,4 @@
-//! What stands in a box, and how large that makes it.
+//! The content of a box, and its size.
 
 use super::scene::{Item, ItemId, Kind, Scene, ValueId};
 use super::text::{fit, width};
@@ -7,7 +7,7 @@ use super::text::{fit, width};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Style {
     Title,
-    /// A class, or what a module holds.
+    /// A class, or the size of a module.
     Note,
     /// A weight.
     Weight,
@@ -66,9 +66,9 @@ pub(super) struct Card {
     pub(super) height: f64,
 }
 
-/// What is left free on either side of text.
+/// The padding on either side of text.
 pub(super) const PAD: f64 = 10.0;
-/// What is left free above and below the lines of a box.
+/// The padding above and below the lines of a box.
 pub(super) const RIM: f64 = 6.0;
 /// The height of the label of a value.
 pub(super) const PILL: f64 = 16.0;
@@ -131,7 +131,7 @@ fn line(text: &str, style: Style) -> Line {
     Line { text, style, width }
 }
 
-/// What a group holds, `73,984 parameters · 7 nodes`.
+/// The size of a group, `73,984 parameters · 7 nodes`.
 fn held(item: &Item) -> String {
     let nodes = if item.nodes == 1 { "1 node".to_owned() } else { format!("{} nodes", item.nodes) };
     match item.elements {
@@ -140,7 +140,7 @@ fn held(item: &Item) -> String {
     }
 }
 
-/// What goes into a group and what comes out, `f32[1, 64] → f32[1, 10]`.
+/// The inputs and outputs of a group, `f32[1, 64] → f32[1, 10]`.
 fn passing(scene: &Scene, item: &Item) -> String {
     let side = |values: &[ValueId]| {
         let mut labels =
@@ -180,7 +180,7 @@ pub(super) fn pill(scene: &Scene, value: ValueId) -> (String, f64) {
     (text, width + 12.0)
 }
 
-/// What is shown to who points at an item.
+/// The tooltip of an item.
 pub(super) fn tip(scene: &Scene, id: ItemId) -> String {
     let item = &scene.items[id];
     let mut lines = Vec::new();

@@ -1,6 +1,6 @@
 //! Kinds of operators, which a picture shows by colour.
 
-/// What an operator is about.
+/// The family of an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Family {
     /// Sums of products: convolutions, matrix products, attention.
@@ -11,13 +11,13 @@ pub(super) enum Family {
     Activation,
     /// Sums, means and extremes over axes.
     Reduction,
-    /// What moves, picks or converts elements and computes none.
+    /// Operators that move, select or convert elements without computing.
     Shape,
     /// All others.
     Other,
 }
 
-/// Parts of names, and what they stand for; the first that is in a name counts.
+/// Parts of names and their families; the first match wins.
 const NAMES: &[(&str, Family)] = &[
     ("layernorm", Family::Norm),
     ("layer_norm", Family::Norm),

@@ -1,8 +1,8 @@
-//! Pictures of graphs, folded by module: of models, of exported programs, and of what a rule does.
+//! Pictures of graphs, grouped by module: models, exported programs, and rules before and after.
 //!
-//! A [`Scene`] is what there is to draw: boxes in boxes ([`tree`]) and the values between them. [`body`] makes a layered
-//! graph of what stands directly in a group, [`place`] gives everything a place once it is known which groups are open,
-//! and [`paint`] draws that. A group is one box in the graph around it, open or closed, so that opening one moves its
+//! A [`Scene`] is the content of a picture: nested boxes ([`tree`]) and the values between them. [`body`] makes a
+//! layered graph of the direct members of a group, [`place`] computes positions once the open groups are known, and
+//! [`paint`] draws that. A group is one box in the graph around it, open or closed, so that opening one moves its
 //! neighbours and nothing else.
 
 mod align;
@@ -67,8 +67,7 @@ impl Scene {
         scene
     }
 
-    /// The module with this path alone, with what goes into it and what comes out; the first of several. `None` where
-    /// there is none.
+    /// Only the module with this path, with its inputs and outputs; the first of several. `None` where there is none.
     pub fn only(&self, path: &str) -> Option<Self> {
         let found =
             self.within(ROOT).into_iter().find(|id| !path.is_empty() && self.items[*id].path == path)?;

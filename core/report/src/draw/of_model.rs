@@ -138,7 +138,7 @@ impl<'m> Reader<'m, '_> {
         leaf
     }
 
-    /// A graph inside of `holder`; gives what it reads from outside.
+    /// A graph inside `holder`; returns the outer values that it reads.
     fn nested(&mut self, holder: ItemId, name: String, block: BlockId) -> Vec<usize> {
         let mut item = Item::new(Kind::Graph, name);
         item.above = holder;
@@ -171,7 +171,7 @@ impl<'m> Reader<'m, '_> {
         grow(self.scene, holder, leaves);
     }
 
-    /// The modules around a node, and what is known of where it comes from.
+    /// The modules around a node, and its origin as far as it is known.
     fn origin(&self, id: NodeId) -> (Vec<Scope>, Vec<String>) {
         let note = self.graph.notes.nodes.get(&id);
         let metadata = note.map(|note| note.about.metadata.as_slice()).unwrap_or_default();

@@ -155,7 +155,7 @@ fn closed(out: &mut String, plan: &Plan<'_>, item: usize, placed: &Placed, x: f6
             );
         }
         let start = match line.style {
-            // Titles and what is said below them stand in the middle.
+            // Titles and subtitles are centered.
             Style::Title | Style::Note => x + (placed.width - line.width) / 2.0,
             _ => x + PAD + indent,
         };

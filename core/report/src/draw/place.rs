@@ -7,14 +7,14 @@ use super::body::{Body, Segment, Vertex};
 use super::card::{self, Card, PAD, PILL};
 use super::scene::{ItemId, Scene, ValueId};
 
-/// What is left free between boxes of a layer, between a box and an edge, and between edges.
+/// The space between boxes of a layer, between a box and an edge, and between edges.
 const GAPS: [f64; 3] = [24.0, 14.0, 9.0];
-/// What is left free around what is inside of a group, and for the line at its head.
+/// The padding inside a group, and the height of its title line.
 const MARGIN: f64 = 16.0;
 const HEAD: f64 = 30.0;
-/// What is left free between layers: at least, for each unit that an edge goes sideways, and at most.
+/// The space between layers: the minimum, the amount for each unit that an edge moves sideways, and the maximum.
 const STEP: (f64, f64, f64) = (26.0, 0.09, 64.0);
-/// From a box to the labels of what it gives.
+/// The distance from a box to the labels of its outputs.
 pub(super) const STEM: f64 = 8.0;
 /// How wide the place is where a value goes through the rim of a group.
 const PORT: f64 = 12.0;
@@ -50,11 +50,11 @@ pub(super) struct Open {
     pub(super) layer: Vec<usize>,
     /// Where each layer begins, and how high it is.
     pub(super) rows: Vec<(f64, f64)>,
-    /// What stands at each vertex.
+    /// The content of each vertex.
     pub(super) boxes: Vec<Placed>,
 }
 
-/// What stands at a vertex: a box with labels below it.
+/// The content of a vertex: a box with labels below it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Placed {
     pub(super) width: f64,
@@ -63,7 +63,7 @@ pub(super) struct Placed {
     pub(super) leaves: Vec<(ValueId, f64, bool)>,
     /// Where values come in at the upper rim, from the middle of the box; others are spread.
     pub(super) ports: BTreeMap<ValueId, f64>,
-    /// What is inside, if it is open.
+    /// The contents, if it is open.
     pub(super) inside: Option<Box<Open>>,
 }
 
@@ -81,7 +81,7 @@ impl Placed {
     }
 }
 
-/// Places `group` and what is inside of it; `open` says which groups are.
+/// Places `group` and its contents; `open` lists the open groups.
 pub(super) fn place(plan: &Plan<'_>, group: ItemId, open: &dyn Fn(ItemId) -> bool) -> Open {
     let scene = plan.scene;
     let body = Body::of(scene, group);
@@ -122,7 +122,7 @@ pub(super) fn place(plan: &Plan<'_>, group: ItemId, open: &dyn Fn(ItemId) -> boo
     open
 }
 
-/// How wide the place is where a value leaves a group: what it gives itself has a label there.
+/// The width of the exit of a value from a group; the group's own outputs have a label there.
 fn handed(plan: &Plan<'_>, group: ItemId, value: ValueId) -> f64 {
     if plan.scene.items[group].gives.contains(&value) { plan.pills[value].1 } else { PORT }
 }
@@ -141,7 +141,7 @@ fn closed(plan: &Plan<'_>, item: ItemId) -> Placed {
     Placed { width: card.width, height: card.height, leaves: leaves.collect(), ..Placed::default() }
 }
 
-/// A box with what is inside. Values go through its rims where they do in there; those from inside have their labels
+/// A box with its contents. Values go through its rims where they do in there; those from inside have their labels
 /// there.
 fn opened(plan: &Plan<'_>, open: Open) -> Placed {
     let gives = &plan.scene.items[open.item].gives;

@@ -1,4 +1,4 @@
-//! What is drawn: boxes inside of boxes, and the values that run between them.
+//! The drawing: nested boxes, and the values that run between them.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ pub(super) const ROOT: ItemId = 0;
 /// A picture before anything has a place.
 #[derive(Clone, Debug, Default)]
 pub struct Scene {
-    /// What it is about.
+    /// Its subject.
     pub title: String,
     pub(super) values: Vec<Value>,
     pub(super) weights: Vec<Weight>,
@@ -34,22 +34,22 @@ pub(super) struct Value {
 #[derive(Clone, Debug)]
 pub(super) struct Weight {
     pub(super) name: String,
-    /// What is seen of it: its extents, or its elements where they are few.
+    /// Its label: the dimensions, or the elements if there are few.
     pub(super) label: String,
     /// How many elements count as parameters: none of axes, shapes and single numbers.
     pub(super) elements: u64,
 }
 
-/// What an item is.
+/// The kind of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// What holds the whole picture.
+    /// The root, which contains the whole picture.
     Whole,
     /// A node.
     Operator(Family),
-    /// What the graph around it is given.
+    /// An input of the surrounding graph.
     Input,
-    /// What the graph around it returns.
+    /// An output of the surrounding graph.
     Output,
     /// The nodes of a module.
     Module,
@@ -65,11 +65,11 @@ pub(super) struct Item {
     pub(super) kind: Kind,
     /// The operator, or the name of the module in the one around it.
     pub(super) title: String,
-    /// The class of a module, or what else is said below the title.
+    /// The class of a module, or another subtitle.
     pub(super) class: String,
     /// The path of a module, or of the one that holds nothing but this node; else empty.
     pub(super) path: String,
-    /// What is shown to who points at it.
+    /// The tooltip.
     pub(super) tip: Vec<String>,
     pub(super) reads: Vec<ValueId>,
     pub(super) gives: Vec<ValueId>,
@@ -112,12 +112,12 @@ impl Item {
         !self.inside.is_empty()
     }
 
-    /// What comes in from above: what it reads itself, and what something inside reads.
+    /// The values that enter from above: its own inputs, and those of its contents.
     pub(super) fn incoming(&self) -> Vec<ValueId> {
         distinct(self.reads.iter().chain(&self.takes).copied())
     }
 
-    /// What others can read of it: what it gives itself, and what something inside hands out.
+    /// The values that others can read: its own outputs, and those of its contents.
     pub(super) fn outgoing(&self) -> Vec<ValueId> {
         distinct(self.gives.iter().chain(&self.hands).copied())
     }
@@ -142,7 +142,7 @@ impl Scene {
         })
     }
 
-    /// What is inside of `item`, that included, the outer before the inner.
+    /// `item` and its contents, outer items first.
     pub(super) fn within(&self, item: ItemId) -> Vec<ItemId> {
         let (mut found, mut left) = (Vec::new(), vec![item]);
         while let Some(at) = left.pop() {
@@ -152,7 +152,7 @@ impl Scene {
         found
     }
 
-    /// Says of every group what goes into it, what comes out of it, and how much is in it.
+    /// Computes the inputs, outputs and size of every group.
     pub(super) fn connect(&mut self) {
         let mut giver: Vec<Option<ItemId>> = vec![None; self.values.len()];
         let all = self.within(ROOT);

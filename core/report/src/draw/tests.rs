@@ -1,4 +1,4 @@
-//! Drawn graphs, and what holds of every placement.
+//! Tests on random graphs: invariants of every placement.
 
 use super::body::Vertex;
 use super::families::Family;

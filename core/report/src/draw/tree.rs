@@ -31,7 +31,7 @@ pub(super) struct Leaf {
     pub(super) item: ItemId,
     /// The modules around it, the outermost first.
     pub(super) scopes: Vec<Scope>,
-    /// What it reads, with what anything inside of it reads from outside.
+    /// The values that it or its contents read from outside.
     pub(super) reads: Vec<ValueId>,
     pub(super) gives: Vec<ValueId>,
 }
@@ -89,7 +89,7 @@ fn lists(leaves: &mut [Leaf]) {
     }
 }
 
-/// Puts `leaves`, in an order in which each stands behind what it reads, into `group`, with boxes for their modules.
+/// Puts `leaves`, in topological order, into `group`, with boxes for their modules.
 pub(super) fn grow(scene: &mut Scene, group: ItemId, mut leaves: Vec<Leaf>) {
     lists(&mut leaves);
     let mut left = vec![(group, leaves, 0)];
@@ -223,7 +223,7 @@ fn cut(
             readers.entry(*a).or_default().push(*b);
         }
     }
-    // What can be taken next, by module.
+    // The leaves that can be placed next, by module.
     let mut ready: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
     for (at, _) in waits.iter().filter(|(_, count)| **count == 0) {
         ready.entry(key_of[*at]).or_default().insert(*at);

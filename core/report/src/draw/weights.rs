@@ -1,4 +1,4 @@
-//! What is seen of a weight or a constant.
+//! The labels of weights and constants.
 
 use onnxport_core::tensor::{DType, LazyTensor};
 

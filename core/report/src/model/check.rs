@@ -13,10 +13,10 @@ const NAMED: usize = 10;
 /// The stage that another one, verification, interrupts.
 const PARTED: &str = "write";
 
-/// Holds a report against the model that it is about; what is wrong with it, if anything is.
+/// Checks a report against its model; returns a list of problems, if any.
 ///
 /// # Errors
-/// What was changed: numbers that are not the model's, or a page that does not show what its data says.
+/// The mismatches: numbers that are not the model's, or a page that does not match its data.
 pub fn check(report: &str, form: Form, model: &ModelParts) -> Result<(), Vec<String>> {
     // Tools and editors may have written the ends of lines as Windows does.
     let report = &*report.replace("\r\n", "\n");
@@ -28,7 +28,7 @@ pub fn check(report: &str, form: Form, model: &ModelParts) -> Result<(), Vec<Str
             .and_then(|(_, rest)| rest.split_once(" -->"))
             .map(|(text, _)| text),
     };
-    let text = text.ok_or_else(|| vec!["it holds no data of a report".to_owned()])?;
+    let text = text.ok_or_else(|| vec!["it has no report data".to_owned()])?;
     let data: Value =
         serde_json::from_str(text).map_err(|error| vec![format!("its data cannot be read: {error}")])?;
     if data["format"] != super::FORMAT {
@@ -51,15 +51,15 @@ pub fn check(report: &str, form: Form, model: &ModelParts) -> Result<(), Vec<Str
     memory(&data["conversion"], &mut wrong);
     counts(&data["conversion"], &mut wrong);
     if data["digest"] != super::digest(&data) {
-        wrong.push("its digest is not that of what it says beside the model: it was edited".to_owned());
+        wrong.push("its digest does not match its contents: it was edited".to_owned());
     }
     if wrong.is_empty() && render(&data, form) != report {
-        wrong.push("it does not show what its data says".to_owned());
+        wrong.push("its page does not match its data".to_owned());
     }
     if wrong.is_empty() { Ok(()) } else { Err(wrong) }
 }
 
-/// What is told of rules and of the verification adds up.
+/// Checks that the numbers about rules and verification add up.
 fn counts(conversion: &Value, wrong: &mut Vec<String>) {
     let optimised = &conversion["optimised"];
     let sum = |rows: &Value, key: &str| -> u64 {
@@ -83,22 +83,22 @@ fn counts(conversion: &Value, wrong: &mut Vec<String>) {
     }
 }
 
-/// What is told of the memory of stages can be true: each took time, and its peak is no less than what it held.
+/// Checks that the memory of stages is plausible: each took time, and its peak is at least its final size.
 fn memory(conversion: &Value, wrong: &mut Vec<String>) {
     for (stage, memory) in conversion["memory"].as_object().into_iter().flatten() {
         let path = format!("conversion.memory.{stage}");
         if conversion["seconds"].get(stage).is_none() {
-            wrong.push(format!("{path} is no stage that took time"));
+            wrong.push(format!("{path} is not a stage with a time"));
         }
         let numbers = (memory["growth"].as_i64(), memory["end"].as_u64(), memory["peak"].as_u64());
         let (Some(growth), Some(end), Some(peak)) = numbers else {
-            wrong.push(format!("{path} holds no numbers"));
+            wrong.push(format!("{path} has no numbers"));
             continue;
         };
         // A stage that another one interrupted grew in two parts.
         let start = if stage == PARTED { end } else { end.saturating_add_signed(growth.saturating_neg()) };
         if peak < end || peak < start {
-            wrong.push(format!("{path} has a peak below what it held"));
+            wrong.push(format!("{path} has a peak below its final size"));
         }
     }
 }

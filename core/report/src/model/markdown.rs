@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::embedded;
 use super::tables::{Table, facts, tables, text};
 
-/// What stands before the data.
+/// The marker before the data.
 pub(super) const DATA: &str = "<!-- onnxport report: ";
 
 /// The report as Markdown, with its data in a comment at its end.

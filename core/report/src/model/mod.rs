@@ -1,4 +1,4 @@
-//! The report of a model: what it consists of, and how it was made.
+//! The report of a model: its contents and its conversion.
 //!
 //! A report is data, an object of JSON, and pages show nothing else: each holds the data, so that [`check()`] can read them
 //! back, hold their numbers against the model, and show the page again to see that nothing else stands there.
@@ -20,7 +20,7 @@ use sha2::{Digest, Sha256};
 /// The version of the data.
 const FORMAT: u64 = 2;
 
-/// What a conversion says of itself that belongs to the machine that it ran on.
+/// The fields of a conversion that depend on the machine that it ran on.
 const OF_THE_MACHINE: [&str; 6] = ["against", "command", "files", "profile", "reports", "sources"];
 
 /// A form of a report.

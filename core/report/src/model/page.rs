@@ -15,7 +15,7 @@ const DEPTH: usize = 16;
 
 const SCRIPT: &str = include_str!("../assets/model.js");
 
-/// What stands before the data.
+/// The marker before the data.
 pub(super) const DATA: &str = "<script type=\"application/json\" id=\"data\">";
 
 /// The report as a page of one file.
@@ -47,9 +47,9 @@ fn verdict(data: &Value) -> (Verdict, String) {
     let conversion = &data["conversion"];
     match (conversion["ok"].as_bool(), conversion["verification"]["values_compared"].as_bool()) {
         (Some(false), _) => (Verdict::Failed, "the conversion failed".to_owned()),
-        (Some(true), Some(true)) => (Verdict::Passed, "converted, and computes what PyTorch does".to_owned()),
+        (Some(true), Some(true)) => (Verdict::Passed, "converted, and agrees with PyTorch".to_owned()),
         (Some(true), _) => (Verdict::Open, "converted; its values were not compared".to_owned()),
-        (None, _) => (Verdict::Open, "what the model consists of".to_owned()),
+        (None, _) => (Verdict::Open, "contents of the model".to_owned()),
     }
 }
 
@@ -62,7 +62,7 @@ fn tree(modules: &[Value]) -> Markup {
             span #path.note {}
         }
         div #treemap data-open=(opened(modules)) role="img" aria-label="Modules by size" {}
-        p.note { "A click opens a module; up closes it. Areas are what a module holds, with what is inside of it." }
+        p.note { "Click a module to open it, and up to close it. Areas show the size of a module, including its submodules." }
     }
 }
 
@@ -108,7 +108,7 @@ fn graph() -> Markup {
             span #node.told {}
         }
         div #around.scroll {}
-        p.note { "A click goes on to a node. The wheel makes the picture larger or smaller; dragging moves it." }
+        p.note { "Click to follow a node. Zoom with the wheel; drag to move the picture." }
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a report says, as tables.
+//! The contents of a report as tables.
 
 use onnxport_core::pipeline::STAGES;
 use serde_json::Value;
@@ -13,7 +13,7 @@ pub(super) struct Table {
     /// The names of the columns, and whether they hold numbers.
     pub(super) head: Vec<(&'static str, bool)>,
     pub(super) rows: Vec<Vec<String>>,
-    /// What a page draws in place of the last column, row by row; empty where it draws nothing.
+    /// The drawing that a page shows instead of the last column, row by row; empty without a drawing.
     pub(super) bars: Vec<Vec<Bar>>,
 }
 
@@ -294,7 +294,7 @@ fn errors(difference: &Value) -> Vec<Bar> {
     histogram(&decades, lost.fold(0, u64::saturating_add), atol)
 }
 
-/// What rules and passes did, and how many nodes there were before and after all of it.
+/// The effect of rules and passes, and the number of nodes before and after.
 fn optimised(optimised: &Value) -> Table {
     let mut found = Vec::new();
     let mut line = |plugin: String, name: String, applied: String, nodes: String| {
@@ -308,7 +308,7 @@ fn optimised(optimised: &Value) -> Table {
         }
         for (key, name) in [
             ("folded", "nodes computed in advance"),
-            ("merged", "nodes that compute what others do"),
+            ("merged", "nodes that repeat others"),
             ("decided", "branches and loops of known course"),
         ] {
             if optimised[key].as_u64().is_some_and(|count| count > 0) {
@@ -334,7 +334,7 @@ fn weights(weights: &Value) -> Vec<Vec<String>> {
     let whole = |what: String, bytes: &Value| vec![what, String::new(), text(bytes)];
     let mut found = vec![
         whole(format!("all {}", text(&weights["tensors"])), &weights["bytes"]),
-        whole("without what is shared".to_owned(), &weights["distinct_bytes"]),
+        whole("not counting shared tensors".to_owned(), &weights["distinct_bytes"]),
     ];
     for group in list(&weights["shared"]) {
         let names: Vec<String> = list(group).iter().map(text).collect();

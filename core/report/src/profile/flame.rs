@@ -14,11 +14,11 @@ struct Frame<'p> {
     /// Modules inside, in order.
     inside: BTreeMap<&'p str, Frame<'p>>,
     nodes: Vec<&'p NodeTimes>,
-    /// What nodes of this module take in the other profile, in microseconds.
+    /// The time of this module's nodes in the other profile, in microseconds.
     other: f64,
 }
 
-/// The tree of `profile`, with what the modules take in `other`. Times are medians in microseconds.
+/// The tree of `profile`, with the times of the modules in `other`. Times are medians in microseconds.
 pub(super) fn data(profile: &Profile, compared: Option<(&Profile, &Changes)>) -> Value {
     let mut root = Frame::default();
     let mut unknown = Frame::default();

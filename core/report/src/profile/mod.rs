@@ -1,4 +1,4 @@
-//! The page of a profile: a flame graph by module, and tables; of two profiles also what differs.
+//! The page of a profile: a flame graph by module, and tables; for two profiles, also their differences.
 
 mod flame;
 
@@ -10,10 +10,10 @@ use crate::page::{self, Page, Section};
 const SCRIPT: &str = include_str!("../assets/profile.js");
 const STYLE: &str = include_str!("../assets/profile.css");
 
-/// What stands for nodes that nothing is known of.
+/// The label of nodes without attribution.
 const UNKNOWN: &str = "(not attributed)";
 
-/// The page of a profile, and of another one with what differs there.
+/// The page of a profile, or of the differences from another one.
 pub fn page(profile: &Profile, other: Option<(&Profile, &Changes)>) -> String {
     let mut sections =
         vec![Section { id: "flame", title: "Time by module".to_owned(), body: graph(profile, other) }];
@@ -57,7 +57,7 @@ fn summary(profile: &Profile, other: Option<(&Profile, &Changes)>) -> (page::Ver
         Verdict::Slower => (page::Verdict::Failed, format!("slower: {b} instead of {a}")),
         Verdict::Faster => (page::Verdict::Passed, format!("faster: {b} instead of {a}")),
         Verdict::Noise => (page::Verdict::Told, format!("{b} and {a} differ by noise")),
-        Verdict::Open => (page::Verdict::Open, format!("{b} instead of {a}, in too few runs to say more")),
+        Verdict::Open => (page::Verdict::Open, format!("{b} instead of {a}, too few runs for a verdict")),
     }
 }
 
@@ -169,7 +169,7 @@ fn changed(rows: &[Change]) -> Markup {
             Verdict::Slower => td.state.bad { "slower" },
             Verdict::Faster => td.state.good { "faster" },
             Verdict::Noise => td { span.note { "within the noise" } },
-            Verdict::Open => td { span.note { "too few runs to say" } },
+            Verdict::Open => td { span.note { "too few runs for a verdict" } },
         }
     } } };
     table(&head, &body)
@@ -193,7 +193,7 @@ pub fn time(micros: f64) -> String {
     }
 }
 
-/// What the middle half of the runs took.
+/// The interquartile range of the runs.
 pub fn middle(times: &Times) -> String {
     format!("{} to {}", time(times.low), time(times.high))
 }

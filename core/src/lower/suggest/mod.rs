@@ -22,7 +22,7 @@ pub(super) fn module(origin: &Origin) -> Option<Suggestion> {
     if !is_path {
         return None;
     }
-    let title = format!("a module in the place of `{path}` ({class}), before the export");
+    let title = format!("a module to replace `{path}` ({class}) before the export");
     let text = format!(
         "import torch\n\n\n\
          class Own{class}(torch.nn.Module):\n    \

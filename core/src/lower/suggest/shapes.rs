@@ -16,8 +16,7 @@ pub(in crate::lower) fn dynamic(program: &Program, input: &str, axis: usize) -> 
     let spec = TreeSpec::parse(program.signature.in_spec.as_deref()?).ok()?;
     let [args, kwargs] = spec.children_spec.as_slice() else { return None };
     let shapes = arguments(args, kwargs, &mut leaves.into_iter())?;
-    let title =
-        format!("`dynamic_shapes` that make axis {axis} of `{input}` dynamic, where the program is exported");
+    let title = format!("`dynamic_shapes` for the export, with axis {axis} of `{input}` dynamic");
     let text = format!("torch.export.export(model, args, dynamic_shapes={shapes})");
     Some(Suggestion::new(Subject::Shapes, title, text))
 }

@@ -107,7 +107,7 @@ impl Operator {
                  \"\"\"{}\n\n    \
                  {called}\n    \
                  \"\"\"\n    \
-                 raise onnxport.Refusal(\"return here what `{name}` computes, of `op.Add(x, y)`, `x * 2` and the like\")",
+                 raise onnxport.Refusal(\"return the result of `{name}` here, built from `op.Add(x, y)`, `x * 2` and so on\")",
             self.schema(),
         );
         let title = format!("a lowering of `{name}` in Python, to run before the export");

@@ -30,7 +30,7 @@ pub(super) fn top(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     if let (Dim::Const(k), Some(Dim::Const(extent))) = (k, shape.get(axis))
         && k > *extent
     {
-        return contradiction(format!("there are no {k} elements along an axis of {extent}"));
+        return contradiction(format!("{k} elements are out of range for an axis of size {extent}"));
     }
     Ok(with(shape, axis, Extent::Dim(k)))
 }

@@ -10,7 +10,7 @@ pub(super) fn select(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     if let (Ok(Dim::Const(index)), Some(Dim::Const(extent))) = (cx.dim(1), shape.get(axis))
         && !(-*extent..*extent).contains(&index)
     {
-        return contradiction(format!("there is no index {index} along an axis of {extent}"));
+        return contradiction(format!("index {index} is out of range for an axis of size {extent}"));
     }
     let mut kept = extents(shape);
     if axis < kept.len() {
@@ -49,7 +49,7 @@ pub(super) fn narrow(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     if let (Dim::Const(length), Some(Dim::Const(extent))) = (length, shape.get(axis))
         && length > *extent
     {
-        return contradiction(format!("there are no {length} elements along an axis of {extent}"));
+        return contradiction(format!("{length} elements are out of range for an axis of size {extent}"));
     }
     Ok(with(shape, axis, Extent::Dim(length)))
 }

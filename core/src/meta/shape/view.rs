@@ -14,7 +14,7 @@ pub(super) fn expand(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
         if *wanted == Dim::Const(-1) {
             *wanted = *dim;
         } else if cx.judge.traced(*dim) != Some(1) {
-            cx.agree(*dim, *wanted, "an extent and what it is expanded to")?;
+            cx.agree(*dim, *wanted, "a dimension and its expanded size")?;
         }
     }
     if size.iter().take(added).any(|d| *d == Dim::Const(-1)) {
@@ -28,7 +28,7 @@ fn resolve(cx: &mut Cx<'_>, sizes: &[Dim], count: Dim) -> Meta<Vec<Extent>> {
     let free = sizes.iter().filter(|d| **d == Dim::Const(-1)).count();
     let given = cx.judge.symbols.product(sizes.iter().copied().filter(|d| *d != Dim::Const(-1)));
     if free > 1 {
-        return contradiction("two extents are to be found out");
+        return contradiction("two dimensions are -1");
     }
     if free == 0 {
         cx.agree(count, given, "the numbers of elements before and after")?;
@@ -59,7 +59,7 @@ pub(super) fn flatten(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     let shape = &cx.operand(0)?.shape;
     let (start, end) = (cx.axis(0, shape.len())?, cx.axis(1, shape.len())?);
     if start > end {
-        return contradiction("its first axis lies behind its last");
+        return contradiction("its first axis is after its last");
     }
     let (head, tail) = (shape.iter().take(start), shape.iter().skip(end + 1));
     let joined = shape.iter().skip(start).take(end + 1 - start).copied();
@@ -115,7 +115,7 @@ fn ordered(shape: &[Dim], axes: &[usize]) -> Meta<Vec<Extent>> {
         }
     }
     if axes.len() != shape.len() || seen.contains(&false) {
-        return contradiction(format!("{axes:?} is no order of {} axes", shape.len()));
+        return contradiction(format!("{axes:?} is not a permutation of {} axes", shape.len()));
     }
     Ok(axes.iter().filter_map(|a| shape.get(*a)).map(|d| Extent::Dim(*d)).collect())
 }

@@ -68,7 +68,7 @@ fn check_shared(program: &Program, written: &Written, cx: &mut Context<'_>) {
         if let Some((other, ..)) = shown {
             let message = format!("`{name}` is written to, and `{other}` shows the same memory");
             let diagnostic = crate::diagnose::Diagnostic::error(Code::NORMALISE_MUTATION, message)
-                .help("give each of them memory of its own, or take the view inside the module");
+                .help("give each of them its own memory, or take the view inside the module");
             cx.diagnostics.push(diagnostic);
         }
     }

@@ -49,7 +49,7 @@ impl Rewriter<'_, '_> {
                 return Err(format!("it changes the extent of `{name}`"));
             }
             let Some(dtype) = meta::dtype_of(&new, functional, i, &self.editor.values) else {
-                return Err(format!("the element type that `{target}` gives is not known"));
+                return Err(format!("the result type of `{target}` is unknown"));
             };
             let val = self.result_for(own, call.outputs.get(i))?;
             if dtype == ty.dtype {
@@ -61,7 +61,7 @@ impl Rewriter<'_, '_> {
                 casts.push(cast(wide, val, &ty, call));
             } else {
                 // Others may compute in the type of the tensor that they write.
-                return Err(format!("`{name}` is {}, and `{target}` gives {dtype}", ty.dtype));
+                return Err(format!("`{name}` is {}, but `{target}` returns {dtype}", ty.dtype));
             }
             pending.push((own, val));
         }

@@ -111,7 +111,7 @@ impl Builder<'_> {
         }
         let name = self.pattern.values.get(at).map(String::as_str).unwrap_or_default();
         let Some((dtype, shape)) = self.trial.values.get(name) else {
-            return if optional { Ok(None) } else { Err(format!("say of what type and shape `{name}` is")) };
+            return if optional { Ok(None) } else { Err(format!("state the type and shape of `{name}`")) };
         };
         let drawn = self.random.tensor(*dtype, shape)?;
         let made = if constant {

@@ -63,7 +63,7 @@ impl Decoder {
 
     fn named(&mut self, what: &str, code: i64, scope: &Scope, name: impl Fn(i64) -> Option<Arg>) -> Arg {
         name(code).unwrap_or_else(|| {
-            let message = format!("{what} {code} is not one of the schema");
+            let message = format!("{what} {code} is not in the schema");
             self.error(Code::READ_SCHEMA, &message, scope.origin);
             Arg::None
         })

@@ -42,7 +42,7 @@ impl<'a> Cursor<'a> {
     pub(super) fn text(&mut self, len: u64) -> Result<String, Diagnostic> {
         let len = usize::try_from(len).map_err(|_| refuse("the pickle ends early"))?;
         let text =
-            std::str::from_utf8(self.take(len)?).map_err(|_| refuse("the pickle holds broken text"))?;
+            std::str::from_utf8(self.take(len)?).map_err(|_| refuse("the pickle contains invalid text"))?;
         Ok(text.to_owned())
     }
 
@@ -52,6 +52,6 @@ impl<'a> Cursor<'a> {
         let len = rest.iter().position(|b| *b == b'\n').ok_or_else(|| refuse("the pickle ends early"))?;
         let line = self.take(len)?;
         self.at += 1;
-        std::str::from_utf8(line).map_err(|_| refuse("the pickle holds broken text"))
+        std::str::from_utf8(line).map_err(|_| refuse("the pickle contains invalid text"))
     }
 }

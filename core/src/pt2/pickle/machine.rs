@@ -241,7 +241,7 @@ impl Machine<'_> {
         let n = i64::from_le_bytes(wide);
         let excess = bytes.get(8..).unwrap_or_default();
         if excess.iter().any(|b| *b != fill) || (!excess.is_empty() && (n < 0) != (fill == 0xff)) {
-            return Err(refuse("the pickle holds an integer beyond 64 bits"));
+            return Err(refuse("the pickle contains an integer beyond 64 bits"));
         }
         self.push(Item::Int(n));
         Ok(())
@@ -333,7 +333,7 @@ impl Machine<'_> {
 fn pairs(items: &[Ref]) -> Result<Vec<(Ref, Ref)>, Diagnostic> {
     let (pairs, rest) = items.as_chunks::<2>();
     if !rest.is_empty() {
-        return Err(refuse("the pickle holds a key without a value"));
+        return Err(refuse("the pickle contains a key without a value"));
     }
     Ok(pairs.iter().map(|[key, value]| (*key, *value)).collect())
 }

@@ -138,8 +138,8 @@ impl Process {
         self.alive = false;
         let seconds = self.limit.unwrap_or_default().as_secs_f64();
         let message =
-            format!("{} did not come back from {doing} within {seconds} s; its process was ended", self.name);
-        self.of(Diagnostic::error(Code::VERIFY_TIMEOUT, message).help("give it more time with --timeout"))
+            format!("{} did not finish {doing} within {seconds} s; its process was ended", self.name);
+        self.of(Diagnostic::error(Code::VERIFY_TIMEOUT, message).help("raise the limit with --timeout"))
     }
 
     /// It ended before it answered.
@@ -160,7 +160,7 @@ impl Process {
         let message = format!("the process of {} {how}, while it was {doing}", self.name);
         let killed = status.is_some_and(ended::is_killed);
         let help = if killed {
-            "somebody killed it: the system does so where memory is short"
+            "it was killed, possibly by the system for lack of memory"
         } else {
             "the fault is the runtime's; another version of it, or --executor reference, may run the model"
         };

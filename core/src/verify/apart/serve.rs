@@ -115,7 +115,7 @@ fn opened(
     log::show_level(level);
     let plugin = plugin(&id, library.as_deref(), &settings, linked, root)?;
     let executor = Executor::of(&plugin)
-        .ok_or_else(|| Diagnostic::error(Code::PLUGIN_CHOICE, format!("there is no executor `{id}`")))?;
+        .ok_or_else(|| Diagnostic::error(Code::PLUGIN_CHOICE, format!("unknown executor `{id}`")))?;
     let options: Vec<(&str, &str)> = options.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
     executor.open(&options)
 }
@@ -135,9 +135,8 @@ fn plugin(
         None => {
             let about = |own: &&&'static PluginRoot| Some((attach::about(own, "linked in").ok()?, ***own));
             let found = linked.iter().filter_map(|own| about(&own)).find(|(about, _)| about.id == id);
-            let (about, own) = found.ok_or_else(|| {
-                Diagnostic::error(Code::PLUGIN_CHOICE, format!("there is no executor `{id}`"))
-            })?;
+            let (about, own) = found
+                .ok_or_else(|| Diagnostic::error(Code::PLUGIN_CHOICE, format!("unknown executor `{id}`")))?;
             (about, own, Source::Linked)
         }
     };

@@ -78,7 +78,7 @@ impl Drawing {
         let stranger = self.rules.iter().find(|(name, _)| !names.clone().any(|known| known == name));
         stranger.map_or(Ok(()), |(name, rule)| {
             let known: Vec<&str> = names.collect();
-            let message = format!("there is no input `{name}` to draw by {rule}");
+            let message = format!("no input `{name}` for the rule {rule}");
             Err(Diagnostic::error(Code::RUN_INPUT, message).help(format!("there are {}", known.join(", "))))
         })
     }

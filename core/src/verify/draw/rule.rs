@@ -67,7 +67,7 @@ impl Rule {
                 reals(dtype, count, || (high - low) * random.unit() + low)
             }
             (Self::Normal { .. } | Self::Uniform { .. }, _) => {
-                return Err(format!("it gives real numbers, and {dtype} has none"));
+                return Err(format!("it generates real numbers, which {dtype} cannot represent"));
             }
             (Self::Ones, kind) => whole(kind, vec![1; count]),
             (Self::Arange, Kind::Bool) => return Err("it counts, and truth values do not".to_owned()),

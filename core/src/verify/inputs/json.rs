@@ -23,7 +23,7 @@ pub(super) fn read(path: &Path, ports: &[&Port]) -> Result<Vec<(Option<String>, 
     let text = files::text(path, LONGEST)
         .map_err(|e| Diagnostic::error(Code::READ_IO, format!("cannot read `{}`: {e}", path.display())))?;
     let found =
-        serde_json::from_str(&text).map_err(|e| wrong(format!("`{}` is no JSON: {e}", path.display())))?;
+        serde_json::from_str(&text).map_err(|e| wrong(format!("`{}` is not JSON: {e}", path.display())))?;
     match found {
         Value::Object(calls) if !calls.is_empty() && calls.values().all(Value::is_object) => {
             calls.iter().map(|(name, call)| Ok((Some(name.clone()), values(call, ports)?))).collect()
@@ -63,7 +63,7 @@ fn tensor(value: &Value, dtype: DType) -> Result<LazyTensor, String> {
     }
     let mut scalars = Vec::new();
     flatten(value, &shape, &mut scalars)?;
-    let each = |what: &str, value: &Value| format!("{value} is no {what}, and the input is {dtype}");
+    let each = |what: &str, value: &Value| format!("{value} is not {what}, but the input is {dtype}");
     let elements = match dtype.kind() {
         Kind::Float => Elements::Float(
             scalars.iter().map(|v| real(v).ok_or_else(|| each("number", v))).collect::<Result<_, _>>()?,

@@ -41,7 +41,7 @@ fn opened(path: &Path) -> Result<Region, Diagnostic> {
 }
 
 fn unfit(what: &str, why: &str) -> Diagnostic {
-    wrong(format!("`{what}` holds no array that can be fed: {why}"))
+    wrong(format!("`{what}` is not a usable array: {why}"))
         .help("save it with `numpy.save`, as an array of numbers or truth values")
 }
 

@@ -104,7 +104,7 @@ pub(super) fn read(message: Vec<u8>) -> Result<Answer, String> {
     let message = Bytes::from(message);
     let (_, header) = SafeTensors::read_metadata(&message).map_err(|error| error.to_string())?;
     let metadata = header.metadata().clone().unwrap_or_default();
-    let number = |text: &str| text.parse::<usize>().map_err(|_| format!("there is no case {text:?}"));
+    let number = |text: &str| text.parse::<usize>().map_err(|_| format!("unknown case {text:?}"));
     if let Some(error) = metadata.get("error") {
         return Ok(Answer::Error(error.clone()));
     }
@@ -119,5 +119,5 @@ pub(super) fn read(message: Vec<u8>) -> Result<Answer, String> {
     };
     let recording = Recording::index(&message, &inline)?;
     let [case] = recording.names() else { return Err("it is not about one case".to_owned()) };
-    Ok(Answer::Values(number(case)?, recording.case(case)?.expected.ok_or("it holds no values")?))
+    Ok(Answer::Values(number(case)?, recording.case(case)?.expected.ok_or("it has no values")?))
 }

@@ -71,13 +71,13 @@ impl Against {
         match outcome {
             Ok(()) => Ok(None),
             Err(why) if insists => {
-                let message = format!("PyTorch cannot say what the model must compute: {why}");
+                let message = format!("PyTorch cannot compute the expected values: {why}");
                 let help =
                     "without `--reference torch`, recorded values are compared, or types and shapes only";
                 Err(Diagnostic::error(Code::VERIFY_REFERENCE, message).help(help))
             }
             Err(why) => {
-                let message = format!("PyTorch was not asked what the model must compute: {why}");
+                let message = format!("PyTorch was not run for expected values: {why}");
                 let found = Diagnostic::error(Code::VERIFY_REFERENCE, message);
                 let help = "`--reference torch` insists on it, `--reference recorded` does not look for it";
                 Ok(Some(Diagnostic { severity: Severity::Note, ..found.help(help) }))
@@ -199,7 +199,7 @@ fn answers(messages: Messages<'_>, count: usize) -> Result<Vec<Result<Expected, 
             Answer::Greeting(_) => return Err("it greets twice".to_owned()),
         };
         if number != all.len() {
-            return Err(format!("it answers about case {number} where case {} was asked for", all.len()));
+            return Err(format!("it answered case {number} instead of case {}", all.len()));
         }
         all.push(answer);
     }

@@ -407,7 +407,7 @@ class Program:
             results = pytree.tree_leaves(self.module(*args, **kwargs))
         drew = not torch.equal(generator, torch.get_rng_state())
         if len(results) != len(self.outputs):
-            raise RuntimeError(f"{len(results)} outputs where the program has {len(self.outputs)}")
+            raise RuntimeError(f"{len(results)} outputs, but the program has {len(self.outputs)}")
         if self.mutated is None:
             # Batch norms update their statistics without counting a version.
             self.mutated = [
@@ -503,7 +503,7 @@ def main() -> None:
         if "trusted" not in options:
             found = suspicious(archive)
             if found is not None:
-                raise ValueError(f"the program holds {found}, which PyTorch may run as code")
+                raise ValueError(f"the program contains {found}, which PyTorch may run as code")
             os.environ["TORCH_FORCE_WEIGHTS_ONLY_LOAD"] = "1"
         else:
             import_operators(archive)

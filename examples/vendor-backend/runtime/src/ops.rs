@@ -174,7 +174,7 @@ fn transpose<'a>(x: &Tensor<'_>, perm: &[i64]) -> Result<Tensor<'a>, String> {
     let rank = x.dims.len();
     let axes: Vec<usize> = perm.iter().map(|a| axis(*a, rank)).collect::<Result<_, _>>()?;
     if axes.len() != rank || (0..rank).any(|axis| !axes.contains(&axis)) {
-        return Err(format!("{perm:?} is no order of {rank} axes"));
+        return Err(format!("{perm:?} is not a permutation of {rank} axes"));
     }
     let own = strides(&x.dims);
     let dims: Vec<usize> = axes.iter().map(|axis| x.dims[*axis]).collect();
@@ -225,7 +225,7 @@ fn axis(axis: i64, rank: usize) -> Result<usize, String> {
     usize::try_from(positive)
         .ok()
         .filter(|a| *a < rank)
-        .ok_or_else(|| format!("there is no axis {axis} of {rank}"))
+        .ok_or_else(|| format!("axis {axis} is out of range for rank {rank}"))
 }
 
 #[cfg(test)]

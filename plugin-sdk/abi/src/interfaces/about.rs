@@ -76,7 +76,7 @@ pub struct OptionEntry<'a> {
     pub required: u32,
     /// The default as text; empty when there is none.
     pub default: RStr<'a>,
-    /// What it does, one line.
+    /// A description of one line.
     pub doc: RStr<'a>,
     /// The values that it may have; empty when every value of the kind is right.
     pub allowed: RSlice<'a, RStr<'a>>,

@@ -198,7 +198,7 @@ pub struct UsesView<'a> {
     pub returned: u32,
 }
 
-/// What an initializer is, without its bytes.
+/// The description of an initializer, without its bytes.
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]
 pub struct InitializerView<'a> {

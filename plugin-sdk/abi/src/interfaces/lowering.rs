@@ -317,7 +317,7 @@ pub struct LoweringHost {
     /// - Gives: the value is borrowed until the call that passed this on returns.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub call: for<'a> extern "C" fn(cx: Context, out: &mut CallView<'a>) -> u32,
-    /// What is known about a value.
+    /// Facts about a value.
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.

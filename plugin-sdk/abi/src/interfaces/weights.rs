@@ -154,7 +154,7 @@ pub struct QuantiserEntry {
     pub granule: u32,
 }
 
-/// What a quantiser must see together. A call is given whole ones.
+/// The values that a quantizer needs at once. A call is given whole ones.
 pub mod quantiser_granule {
     /// The weights of a block, which share a scale.
     pub const BLOCK: u32 = 1;

@@ -148,7 +148,7 @@ pub(crate) fn expand(item: TokenStream) -> Result<TokenStream> {
 fn expand_rule(rule: &Rule, position: u32) -> Result<TokenStream> {
     let names = Names::of(&rule.pattern)?;
     if rule.documentation.is_empty() {
-        return Err(Error::new(rule.name.span(), "say in a documentation comment what the rule does"));
+        return Err(Error::new(rule.name.span(), "describe the rule in a doc comment"));
     }
     let (name, documentation) = (rule.name.to_string(), &rule.documentation);
     let pattern = rule.pattern.to_string();

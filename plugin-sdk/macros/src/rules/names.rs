@@ -6,7 +6,7 @@ use syn::{Error, Ident, Result};
 
 use super::pattern::{AttributeValue, Dim, Node, Operand, Pattern, Term};
 
-/// A name and what it stands for.
+/// A name and its meaning.
 pub(super) struct Name {
     pub(super) ident: Ident,
     pub(super) bound: Bound,
@@ -14,7 +14,7 @@ pub(super) struct Name {
     pub(super) certain: bool,
 }
 
-/// What a name of a pattern stands for.
+/// The meaning of a name in a pattern.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bound {
     Value,
@@ -44,7 +44,7 @@ impl Names {
         for root in &pattern.roots {
             names.operand(root, true)?;
         }
-        // What a part holds is as certain as the part.
+        // The contents of a part are as certain as the part.
         for (name, part) in pattern.parts.iter().rev() {
             if names.find(name).is_some_and(|name| name.certain) {
                 names.operand(part, true)?;
@@ -64,7 +64,7 @@ impl Names {
             Some(known) if bound == Bound::Value && matches!(known.bound, Bound::Node(_) | Bound::Part) => {
                 known.certain |= certain;
             }
-            Some(_) => return Err(Error::new(ident.span(), "the name stands for two kinds of things")),
+            Some(_) => return Err(Error::new(ident.span(), "the name is used for two kinds of things")),
             None => self.0.push(Name { ident: ident.clone(), bound, certain }),
         }
         Ok(())
@@ -82,7 +82,7 @@ impl Names {
             Term::Node(node) => self.node(node, certain),
             Term::Either(terms) => {
                 let Some((first, rest)) = terms.split_first() else { return Ok(()) };
-                // Certain is what every alternative binds.
+                // Names that every alternative binds are certain.
                 let mut common = Self::default();
                 common.operand(first, true)?;
                 for term in rest {

@@ -243,7 +243,7 @@ impl Node {
             } else if self.attributes.is_empty() {
                 self.operands.push(input.parse()?);
             } else {
-                return Err(input.error("operands stand before attributes"));
+                return Err(input.error("operands must come before attributes"));
             }
             if input.is_empty() {
                 break;

@@ -17,7 +17,7 @@ pub(super) enum Template {
     Path(Path),
     /// Rust code that makes a value: a block, or a call of a function.
     Code(TokenStream),
-    /// What stands for the outputs of several roots.
+    /// The replacements of the outputs of several roots.
     Several(Vec<Template>),
 }
 
@@ -85,7 +85,7 @@ impl Parse for Node {
                 content.parse::<Token![=]>()?;
                 node.attributes.push((name, content.parse()?));
             } else if !node.attributes.is_empty() || !node.copied.is_empty() {
-                return Err(content.error("operands stand before attributes"));
+                return Err(content.error("operands must come before attributes"));
             } else if content.peek(Token![_]) {
                 content.parse::<Token![_]>()?;
                 node.operands.push(None);
@@ -122,7 +122,7 @@ impl Template {
         match self {
             Self::Node(node) => node.expand(names, cx),
             Self::Code(code) => Ok(code.clone()),
-            Self::Several(_) => Err(Error::new(cx.span(), "several values stand only for several roots")),
+            Self::Several(_) => Err(Error::new(cx.span(), "several values require several roots")),
             Self::Path(path) => {
                 let name = path.get_ident().and_then(|name| names.find(name));
                 let Some(name) = name else {
@@ -137,7 +137,7 @@ impl Template {
                         Ok(quote!(::onnxport_sdk::Matched::there(#ident.output(#output), "an output")?))
                     }
                     Bound::Attribute | Bound::Extent | Bound::Part => {
-                        wrong("this stands for an attribute, an extent or alternatives, not for a value")
+                        wrong("this is an attribute, a dimension or alternatives, not a value")
                     }
                 }
             }

@@ -23,7 +23,7 @@ fn while_loop(cx: &Lower) -> Res<Vec<Value>> {
     let (carried, additional) = (operands(cx, 2)?, operands(cx, 3)?);
     let takes = cx.graph(body)?.0;
     let first = cx.inline(test, &[carried.as_slice(), &additional].concat())?;
-    let Some(go) = first.first() else { return Err("the condition of the loop gives nothing".into()) };
+    let Some(go) = first.first() else { return Err("the condition of the loop returns nothing".into()) };
     let go = flag(cx, *go)?;
     let round = cx.block(|cx| {
         cx.block_input(DType::I64, Some(&[]));
@@ -31,7 +31,9 @@ fn while_loop(cx: &Lower) -> Res<Vec<Value>> {
         let state = inputs(cx, takes.get(..carried.len()).unwrap_or_default());
         let next = cx.inline(body, &[state.as_slice(), &additional].concat())?;
         let again = cx.inline(test, &[next.as_slice(), &additional].concat())?;
-        let Some(again) = again.first() else { return Err("the condition of the loop gives nothing".into()) };
+        let Some(again) = again.first() else {
+            return Err("the condition of the loop returns nothing".into());
+        };
         Ok(std::iter::once(flag(cx, *again)?).chain(next).collect())
     })?;
     let count = carried.len();
@@ -57,7 +59,7 @@ fn map(cx: &Lower) -> Res<Vec<Value>> {
 #[lowering("higher_order.associative_scan")]
 fn associative_scan(_cx: &Lower) -> Res<Vec<Value>> {
     Err(Refusal::new("ONNX has no associative scan")
-        .help("use `torch.cumsum` and the like, or `torch._higher_order_ops.scan`, where it will do"))
+        .help("use `torch.cumsum` or a similar operator, or `torch._higher_order_ops.scan`, if possible"))
 }
 
 fn scanned(

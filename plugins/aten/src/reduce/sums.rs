@@ -97,7 +97,7 @@ fn total(cx: &Lower, op: &str, x: Value, dim: Option<&Axes>, keepdim: bool) -> R
     let axes = axes_of(dim);
     let x = cx.cast(x, dtype);
     if dtype == DType::Bool {
-        return Err("the argument `dtype` asks for a sum of truth values as one".into());
+        return Err("the argument `dtype` requests a boolean sum".into());
     }
     reduce(cx, op, x, &axes, keepdim)
 }

@@ -57,7 +57,7 @@ fn unique_consecutive(
         _ => (cx.reshape(x, &[-1]), 0),
     };
     if cx.result(0)?.rank() != cx.rank(data)? {
-        return Err(Refusal::new("PyTorch states other axes than `unique_consecutive` gives")
+        return Err(Refusal::new("the axes that PyTorch states do not match those of `unique_consecutive`")
             .help("pass `dim` as a number that is not negative"));
     }
     // Along an axis PyTorch gives the places and counts whether they were asked for or not; of a vector only

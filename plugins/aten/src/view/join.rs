@@ -137,7 +137,7 @@ fn combinations(cx: &Lower, x: Value, r: i64, with_replacement: bool) -> Res<Val
         let longer = |row: Vec<i64>| (next(&row)..n).map(move |i| [row.as_slice(), &[i]].concat());
         rows = rows.into_iter().flat_map(longer).collect();
         if rows.len() > 1 << 20 {
-            return Err("argument `r` gives too many combinations".into());
+            return Err("argument `r` leads to too many combinations".into());
         }
     }
     if r == 0 {

@@ -42,7 +42,7 @@ fn view_dtype(cx: &Lower, x: Value, dtype: DType) -> Res<Value> {
         return Ok(x);
     }
     Err(Refusal::new(format!("argument `dtype`: ONNX cannot reinterpret the bits of a tensor as {dtype}"))
-        .help("use `Tensor.to` where a conversion of the values is meant"))
+        .help("use `Tensor.to` to convert the values"))
 }
 
 /// `self` without the axes of extent 1, or those of them that `dim` names.

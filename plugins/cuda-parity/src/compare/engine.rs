@@ -1,10 +1,10 @@
-//! What runs the kernels of `compare.cu`.
+//! The engine that runs the kernels of `compare.cu`.
 
 use onnxport_sdk::executor::Failure;
 
 use super::totals::Totals;
 
-/// Where a chunk lies in its tensor, and what is allowed.
+/// The position of a chunk in its tensor, and the tolerance.
 #[derive(Clone, Copy)]
 pub(crate) struct At {
     /// How many elements come before.
@@ -42,25 +42,25 @@ pub(crate) trait Engine {
     /// Makes room on the device for so many bytes of the expected tensor: where it begins. `None` where there is none.
     ///
     /// # Errors
-    /// What the device reports.
+    /// An error of the device.
     fn keep(&mut self, bytes: u64) -> Result<Option<u64>, Failure>;
 
     /// Looks for the largest finite magnitude in the next elements, which stay at the address `to` where one is given.
     ///
     /// # Errors
-    /// What the device reports.
+    /// An error of the device.
     fn scan(&mut self, expected: &[u8], size: usize, to: Option<u64>) -> Result<(), Failure>;
 
     /// The largest finite magnitude of what was scanned, all of which is there then.
     ///
     /// # Errors
-    /// What the device reports.
+    /// An error of the device.
     fn largest(&mut self) -> Result<f64, Failure>;
 
     /// Compares the next `count` elements.
     ///
     /// # Errors
-    /// What the device reports.
+    /// An error of the device.
     fn chunk(
         &mut self,
         got: Side<'_>,
@@ -70,9 +70,9 @@ pub(crate) trait Engine {
         at: At,
     ) -> Result<(), Failure>;
 
-    /// What was found in all chunks.
+    /// The results of all chunks.
     ///
     /// # Errors
-    /// What the device reports.
+    /// An error of the device.
     fn totals(&mut self) -> Result<Totals, Failure>;
 }

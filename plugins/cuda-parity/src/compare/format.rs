@@ -1,4 +1,4 @@
-//! What the kernels have to know of an element type.
+//! The parameters of an element type for the kernels.
 
 use onnxport_sdk::DType;
 

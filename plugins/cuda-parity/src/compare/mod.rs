@@ -34,7 +34,7 @@ pub struct Cuda {
     device: Device,
     /// The kernels that were compiled, by their source.
     kernels: HashMap<String, Kernels>,
-    /// What comparisons that have ended leave to the next ones.
+    /// Resources that finished comparisons leave to later ones.
     idle: Arc<Mutex<Vec<Slots>>>,
 }
 
@@ -44,10 +44,10 @@ impl Cuda {
         Self { device, kernels: HashMap::new(), idle: Arc::default() }
     }
 
-    /// What compares elements of this format.
+    /// The engine for elements of this format.
     ///
     /// # Errors
-    /// What the compiler says, or the driver.
+    /// An error of the compiler or the driver.
     pub(crate) fn engine(&mut self, format: &Format) -> Result<Box<dyn Engine>, Failure> {
         let source = format.source(THREADS);
         let kernels = match self.kernels.get(&source) {

@@ -35,7 +35,7 @@ struct Scale {
     most: f64,
 }
 
-/// What is on the device of the expected tensor.
+/// The part of the expected tensor that is on the device.
 enum Kept {
     /// Nothing was scanned.
     Unasked,
@@ -73,7 +73,7 @@ impl Running {
     /// Compares what lies at an address of the device with all that is expected.
     ///
     /// # Errors
-    /// What the device reports.
+    /// An error of the device.
     pub(crate) fn held(&mut self, address: u64, expected: &[u8]) -> Result<(), Failure> {
         self.next(Side::Device(address), Side::Host(expected), (expected.len() / self.size) as u64)
     }

@@ -15,7 +15,7 @@ use crate::device::{Device, failed};
 
 /// How many bytes of each tensor a slot holds, where there is memory enough.
 const ROOM: usize = 6 << 20;
-/// With less than this, launches take longer than what they do.
+/// Below this size, launches take longer than their work.
 const LEAST: usize = 64 << 10;
 
 /// The kernels for one element type.
@@ -40,9 +40,9 @@ struct Slot {
     pinned: PinnedHostSlice<u8>,
     got: CudaSlice<u8>,
     expected: CudaSlice<u8>,
-    /// What each block finds.
+    /// The result of each block.
     parts: CudaSlice<u64>,
-    /// What was found so far.
+    /// The results so far.
     total: CudaSlice<u64>,
     /// The largest finite magnitude so far, as bits.
     most: CudaSlice<u64>,
@@ -109,7 +109,7 @@ impl Slots {
         Ok(done)
     }
 
-    /// The slot whose turn it is. What it did before is over, since its memory is filled again.
+    /// The current slot. Its previous work is finished, since its memory is refilled.
     fn turn(&mut self) -> Result<(&mut Slot, &Kernels), Failure> {
         self.next = 1 - self.next;
         let (slot, kernels) = (self.slots.get_mut(self.next), self.kernels.as_ref());
@@ -175,7 +175,7 @@ impl Engine for Slots {
         size: usize,
         at: At,
     ) -> Result<(), Failure> {
-        // What lies on the device needs no room.
+        // Values on the device need no buffer.
         let piece = match (got, expected) {
             (Side::Device(_), Side::Device(_)) => count,
             _ => (self.room / size) as u64,

@@ -1,4 +1,4 @@
-//! What the words of a result say. Their places are those of `compare.cu`.
+//! The fields of a result, at the positions that `compare.cu` defines.
 
 use onnxport_sdk::comparer::{Metrics, Spread};
 
@@ -21,12 +21,12 @@ pub(super) const NOTHING: [u64; WORDS] = {
     words
 };
 
-/// What was found, of all chunks.
+/// The results of all chunks.
 #[derive(Clone)]
 pub(crate) struct Totals(pub(super) [u64; WORDS]);
 
 impl Totals {
-    /// Adds what was found in other chunks.
+    /// Adds the results of other chunks.
     pub(super) fn add(&mut self, other: &[u64; WORDS]) {
         for (word, (total, next)) in self.0.iter_mut().zip(other).enumerate() {
             *total = match word {

@@ -155,7 +155,7 @@ impl Blas {
     /// Multiplies on the default stream. `false` where cuBLAS has no such product.
     ///
     /// # Errors
-    /// What cuBLAS reports.
+    /// An error of cuBLAS.
     pub(crate) fn multiply(&self, gemm: &Gemm) -> Result<bool, String> {
         self.context.bind_to_thread().map_err(|e| e.to_string())?;
         let ty = match gemm.dtype {

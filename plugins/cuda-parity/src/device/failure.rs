@@ -1,10 +1,10 @@
-//! What the driver reports, in words.
+//! Error messages of the driver.
 
 use cudarc::driver::DriverError;
 use cudarc::driver::sys::CUresult;
 use onnxport_sdk::executor::Failure;
 
-/// Makes an error of the driver a failure of what was being done.
+/// Converts an error of the driver to a failure of the current task.
 pub(crate) fn failed(task: &str) -> impl FnOnce(DriverError) -> Failure + '_ {
     move |error| {
         let text =

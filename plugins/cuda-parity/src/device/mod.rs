@@ -1,4 +1,4 @@
-//! A device, opened: its driver, its context, and what compiles kernels for it.
+//! An open device: its driver, its context, and its kernel compiler.
 
 pub(crate) mod blas;
 mod failure;
@@ -67,7 +67,7 @@ impl Device {
         Some(error.to_string())
     }
 
-    /// What compiles kernels.
+    /// The kernel compiler.
     pub fn nvrtc(&self) -> &Nvrtc {
         &self.nvrtc
     }
@@ -100,7 +100,7 @@ impl Device {
     /// Compiles kernels from their source and loads them. Products are not fused into sums.
     ///
     /// # Errors
-    /// What the compiler says, or the driver.
+    /// An error of the compiler or the driver.
     pub fn load(&self, source: &str) -> Result<Arc<CudaModule>, Failure> {
         let compiled = match self.nvrtc.compile(source, self.capability)? {
             Compiled::Cubin(code) => Ptx::from_binary(code),

@@ -34,7 +34,7 @@ pub struct Nvrtc {
     pub path: PathBuf,
     /// Its version.
     pub version: (i32, i32),
-    /// What it compiles for, `90` for capability 9.0; empty if it does not say.
+    /// Its target, `90` for capability 9.0; empty if unknown.
     architectures: Vec<c_int>,
     create: Create,
     compile: Compile,
@@ -54,7 +54,7 @@ impl Nvrtc {
     /// When there is none, or it is none.
     pub fn open(path: Option<&Path>) -> Result<Self, Failure> {
         let Some(path) = path.map(Path::to_owned).or_else(|| search::find(search::NVRTC)) else {
-            return Err(Failure::new("there is no NVRTC, which compiles CUDA kernels").help(
+            return Err(Failure::new("NVRTC, which compiles CUDA kernels, was not found").help(
                 "install the Python package nvidia-cuda-nvrtc, or name the library with the option `nvrtc`",
             ));
         };
@@ -134,7 +134,7 @@ impl Nvrtc {
     /// The messages of the compiler.
     pub fn ptx(&self, source: &str, capability: (i32, i32)) -> Result<String, Failure> {
         let wanted = capability.0 * 10 + capability.1;
-        // A newer device runs what was compiled for an older one.
+        // A newer device runs code for an older one.
         let architecture = self.architectures.iter().copied().filter(|known| *known <= wanted).max();
         let architecture = format!("compute_{}", architecture.unwrap_or(wanted));
         let mut ptx = self.build(source, &architecture, self.ptx)?;
@@ -148,7 +148,8 @@ impl Nvrtc {
         let options =
             [architecture.as_str(), "--fmad=false"].map(|option| CString::new(option).unwrap_or_default());
         let options = options.each_ref().map(|option| option.as_ptr());
-        let source = CString::new(source).map_err(|_| Failure::new("a kernel's source holds a zero byte"))?;
+        let source =
+            CString::new(source).map_err(|_| Failure::new("a kernel's source contains a zero byte"))?;
         let mut program: Program = ptr::null_mut();
         // SAFETY: the texts end in zeros and live until the call returns.
         let created = unsafe {

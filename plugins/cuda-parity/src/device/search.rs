@@ -45,7 +45,7 @@ fn in_packages(packages: &[PathBuf]) -> Vec<PathBuf> {
     nvidia.flat_map(|package| ["lib", "bin"].map(|folder| package.join(folder))).collect()
 }
 
-/// What is in a folder, from the last name to the first: newer versions come before older ones.
+/// The entries of a folder in descending order, so that newer versions come first.
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> =
         fs::read_dir(folder).map(|entries| entries.flatten().map(|e| e.path()).collect()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The memory of a run: one arena on the device, bounded, in which what was freed is used again.
+//! The memory of a run: one bounded arena on the device, in which freed blocks are reused.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -14,17 +14,17 @@ const ALIGNMENT: u64 = 256;
 /// The least that is taken from the device at once.
 const SEGMENT: u64 = 64 << 20;
 
-/// What is free and what is taken.
+/// Free and allocated blocks.
 #[derive(Debug, Default)]
 struct Ledger {
     /// Free ranges: their bytes by their first address.
     free: BTreeMap<Address, u64>,
-    /// What was taken from the device: the bytes by the first address.
+    /// Allocations from the device: bytes by first address.
     segments: BTreeMap<Address, u64>,
     used: u64,
     peak: u64,
     planned: Option<Planned>,
-    /// What a rehearsal asks for, and how often it took and gave.
+    /// The requests of a rehearsal, and the numbers of allocations and releases.
     rehearsed: Option<(Vec<Claim>, u64)>,
 }
 
@@ -38,7 +38,7 @@ struct Planned {
 }
 
 impl Planned {
-    /// The planned place of what is asked for now; `None` once a run asks for something else than its rehearsal did.
+    /// The planned offset of the current request; `None` once a run deviates from its rehearsal.
     fn place(&mut self, bytes: u64) -> Option<Address> {
         let (claim, offset) = (self.layout.claims.get(self.next)?, self.layout.offsets.get(self.next)?);
         if claim.bytes != bytes {
@@ -74,7 +74,7 @@ impl Ledger {
         self.peak = self.peak.max(self.used);
     }
 
-    /// Notes what a rehearsal takes. Its address is its number.
+    /// Records an allocation of a rehearsal. Its address is its number.
     fn rehearse(&mut self, bytes: u64) -> Option<Result<Address, ()>> {
         let (claims, clock) = self.rehearsed.as_mut()?;
         if claims.len() >= MOST {
@@ -160,13 +160,13 @@ impl Arena {
         Self { ledger: Rc::default(), limit }
     }
 
-    /// An arena without memory that notes what is asked of it.
+    /// An arena without memory that records requests.
     pub(crate) fn rehearsing() -> Self {
         let ledger = Ledger { rehearsed: Some(<(Vec<Claim>, u64)>::default()), ..Ledger::default() };
         Self { ledger: Rc::new(RefCell::new(ledger)), limit: u64::MAX }
     }
 
-    /// What was asked of it in a rehearsal.
+    /// The requests of a rehearsal.
     pub(crate) fn claims(&self) -> Vec<Claim> {
         let (mut claims, clock) = self.ledger.borrow().rehearsed.clone().unwrap_or_default();
         for claim in &mut claims {
@@ -231,7 +231,7 @@ impl Arena {
             return Ok(Rc::new(Memory { address, size, ledger: self.ledger.clone() }));
         }
         let planned = ledger.planned.as_mut().and_then(|planned| planned.place(size));
-        // Another run than the one that was rehearsed may hold what was to be free by now.
+        // A run that deviates from its rehearsal may still hold blocks that should be free by now.
         let planned = planned.and_then(|at| ledger.take_at(at, size));
         let found = match planned.or_else(|| ledger.take(size)) {
             Some(at) => at,

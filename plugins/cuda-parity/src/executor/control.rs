@@ -33,7 +33,7 @@ fn pick(node: &Node, name: &str, index: usize) -> i64 {
 fn front(axis: i64, rank: usize) -> Res<usize> {
     let from = if axis < 0 { axis.saturating_add(rank as i64) } else { axis };
     let found = usize::try_from(from).ok().filter(|at| *at < rank);
-    found.ok_or_else(|| Error::invalid(format!("there is no axis {axis} among {rank}")))
+    found.ok_or_else(|| Error::invalid(format!("axis {axis} is out of range for rank {rank}")))
 }
 
 impl Frame<'_, '_> {
@@ -114,7 +114,7 @@ impl Frame<'_, '_> {
         let count = node.int("num_scan_inputs").and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
         let mut carried: Vec<Held> = inputs.iter().flatten().cloned().collect();
         let Some(states) = carried.len().checked_sub(count) else {
-            return Err(Error::invalid(format!("there are no {count} inputs")));
+            return Err(Error::invalid(format!("there are fewer than {count} inputs")));
         };
         let mut scanned: Vec<(Array, usize, bool)> = Vec::new();
         for (index, held) in carried.split_off(states).iter().enumerate() {
@@ -185,7 +185,7 @@ impl Frame<'_, '_> {
         let mut arrays = Vec::with_capacity(items.len());
         for item in items {
             let Some(mut array) = engine.on_device(item)? else {
-                return Err(Error::unsupported("what a body returns is not kept on a device"));
+                return Err(Error::unsupported("the result of a body is not kept on a device"));
             };
             array.shape.insert(axis.min(array.shape.len()), 1);
             arrays.push(array);
@@ -193,7 +193,7 @@ impl Frame<'_, '_> {
         let operands: Vec<Operand> =
             arrays.iter().map(|x| Operand { dtype: x.dtype, shape: x.shape.clone() }).collect();
         let work = joined(&operands.iter().collect::<Vec<_>>(), axis)?
-            .ok_or_else(|| Error::unsupported("what a body returns has too many axes"))?;
+            .ok_or_else(|| Error::unsupported("the result of a body has too many axes"))?;
         let made = engine.work(&work, &arrays.into_iter().map(Some).collect::<Vec<_>>())?;
         let made = made.into_iter().next().ok_or_else(|| Error::invalid("nothing was joined"))?;
         Ok(Held::of_array(made))

@@ -33,7 +33,7 @@ pub(crate) struct Cuda {
     context: Arc<CudaContext>,
     stream: Arc<CudaStream>,
     compiled: HashMap<Kernel, CudaFunction>,
-    /// What multiplies matrices, or why that is nothing but kernels.
+    /// The library that multiplies matrices, or why kernels do.
     blas: Result<Blas, String>,
     comparer: compare::Cuda,
     gpu: Gpu,

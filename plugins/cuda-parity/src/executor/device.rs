@@ -1,4 +1,4 @@
-//! What the executor asks of a device: memory, copies, and kernels in order.
+//! The device interface of the executor: memory, copies, and ordered kernels.
 
 use onnxport_ir::ops::Res;
 
@@ -15,7 +15,7 @@ pub(crate) const NUMBERS: usize = 112;
 /// How many floats a kernel takes.
 pub(crate) const REALS: usize = 8;
 
-/// What a kernel is given: `Args` of `kernels/prelude.cu`.
+/// The arguments of a kernel: `Args` of `kernels/prelude.cu`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Args {
@@ -24,7 +24,7 @@ pub(crate) struct Args {
     pub(crate) reals: [f64; REALS],
 }
 
-/// Over what a kernel is spread.
+/// The grid of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Grid {
     /// Elements, each computed by one thread.
@@ -60,7 +60,7 @@ pub(crate) struct Launch<'a> {
     pub(crate) product: Option<Product>,
 }
 
-/// What a launch ran.
+/// The kernel of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ran {
     /// The kernel.
@@ -69,9 +69,9 @@ pub(crate) enum Ran {
     Library,
 }
 
-/// A device with one queue: what is asked for is done in order.
+/// A device with one queue: requests run in order.
 pub(crate) trait Device {
-    /// What it is, and how it computes, in one line.
+    /// Its description in one line.
     fn describe(&self) -> String;
     /// The bytes that may be taken from it now.
     fn free(&self) -> Res<u64>;

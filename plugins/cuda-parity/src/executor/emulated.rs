@@ -23,13 +23,13 @@ const LAUNCH: &str = include_str!("../../kernels/launch.h");
 /// The entry of the compiled `launch.h`.
 type Entry = unsafe extern "C" fn(*const c_void, *mut Args, *const u32, *const u32, i32) -> i32;
 
-/// A library, or why there is none. It runs one grid at a time, since what blocks share is there once.
+/// A library, or why there is none. It runs one grid at a time, since shared memory of blocks exists once.
 type Made = Arc<OnceLock<Res<Mutex<Library>>>>;
 
 /// A compiled source, whose kernels share a library, and one of these, by the source and the threads of a block.
 type Compiled = HashMap<(Arc<str>, u32), (&'static str, Made)>;
 
-/// What this process compiled.
+/// The libraries that this process compiled.
 static COMPILED: Mutex<Option<Compiled>> = Mutex::new(None);
 
 /// The emulated device.
@@ -103,7 +103,7 @@ impl Device for Emulated {
         if memory.try_reserve_exact(units).is_err() {
             return Err(Error { fault: Fault::Memory, message: format!("there are no {bytes} bytes") });
         }
-        // What is read before it is written shows.
+        // Reads of uninitialized memory become visible.
         memory.resize(units, u128::MAX);
         let address = memory.as_ptr() as Address;
         self.memory.insert(address, memory);
@@ -167,7 +167,7 @@ impl Emulated {
                 [[columns as u32, rows as u32, stacks.clamp(1, 3) as u32], [side, side, 1]]
             }
         };
-        let missing = || Error::invalid(format!("there is no kernel {}", launch.kernel.name));
+        let missing = || Error::invalid(format!("unknown kernel {}", launch.kernel.name));
         let made = self.library(launch.kernel);
         let library = match made.get() {
             Some(Ok(library)) => library.lock().unwrap_or_else(PoisonError::into_inner),
@@ -197,7 +197,7 @@ impl Emulated {
 /// Multiplies as `cublasGemmStridedBatchedEx` does.
 fn multiply<T: Copy + Into<f64> + FromF64>(gemm: &Gemm) {
     let [m, n, k] = [gemm.m, gemm.n, gemm.k].map(|extent| extent as usize);
-    // What cuBLAS refuses as an invalid value.
+    // Arguments that cuBLAS refuses as invalid values.
     let stored = |matrix: Matrix, rows: usize, columns: usize| if matrix.transposed { columns } else { rows };
     for (matrix, rows) in [(gemm.a, stored(gemm.a, m, k)), (gemm.b, stored(gemm.b, k, n)), (gemm.c, m)] {
         assert!(matrix.leading as usize >= rows.max(1), "{gemm:?}");
@@ -218,7 +218,7 @@ fn multiply<T: Copy + Into<f64> + FromF64>(gemm: &Gemm) {
                 };
                 let sum: f64 = (0..k).map(term).sum();
                 let to = at(gemm.c, row, column, one);
-                // What is not added is not read.
+                // Values that are not added are not read.
                 let before = if gemm.beta == 0.0 { 0.0 } else { gemm.beta * (*to).into() };
                 *to = T::from_f64(gemm.alpha * sum + before);
             }

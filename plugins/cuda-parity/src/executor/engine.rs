@@ -25,7 +25,7 @@ const PIECE: usize = 16 << 20;
 /// The nodes of one run beyond which it is given up: a loop may have no end.
 const STEPS: u64 = 50_000_000;
 
-/// What was computed where.
+/// Counts of nodes by device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     /// Nodes on the device.
@@ -42,13 +42,13 @@ pub(crate) struct Counts {
     pub(crate) compared: u64,
 }
 
-/// A device, its memory, and what was done with it.
+/// A device, its memory, and its statistics.
 pub(crate) struct Engine {
     device: Box<dyn Device>,
     arena: Arena,
     /// An `int` on the device that kernels set.
     fault: Address,
-    /// Whether nothing is computed on the device: what it holds is not known.
+    /// Whether nothing is computed on the device, so that its contents are unknown.
     rehearses: bool,
     /// The bytes of the plan of the last run.
     pub(crate) planned: u64,
@@ -65,7 +65,7 @@ impl Drop for Engine {
 }
 
 impl Engine {
-    /// An engine that takes at most `memory` bytes of the device, or three quarters of what is free.
+    /// An engine that uses at most `memory` bytes of the device, or three quarters of its free memory.
     pub(crate) fn new(mut device: Box<dyn Device>, memory: Option<u64>, limits: Limits) -> Res<Self> {
         let memory = match memory {
             Some(memory) => memory,
@@ -78,13 +78,13 @@ impl Engine {
         Ok(Self { device, arena, fault, rehearses: false, planned: 0, counts, limits, steps: 0 })
     }
 
-    /// An engine that computes nothing, and notes what a run takes.
+    /// An engine that computes nothing, and records the memory of a run.
     pub(crate) fn rehearsing(limits: Limits) -> Self {
         let (device, arena, counts) = (Box::new(Nowhere), Arena::rehearsing(), Counts::default());
         Self { device, arena, fault: 0, rehearses: true, planned: 0, counts, limits, steps: 0 }
     }
 
-    /// What was taken in a rehearsal.
+    /// The allocations of a rehearsal.
     pub(crate) fn claims(&self) -> Vec<Claim> {
         self.arena.claims()
     }
@@ -196,12 +196,12 @@ impl Engine {
         Ok(data)
     }
 
-    /// What compares values that are on the device.
+    /// The comparer of values on the device.
     pub(super) fn comparison(&mut self, format: &compare::Format) -> Res<Box<dyn compare::Engine>> {
         self.device.comparison(format)
     }
 
-    /// Waits, and says what kernels found.
+    /// Waits for the kernels, and returns their errors.
     pub(crate) fn settle(&mut self) -> Res<()> {
         if self.rehearses {
             return Ok(());

@@ -170,7 +170,7 @@ impl Frame<'_, '_> {
         lacking(engine, node, opset, inputs)
     }
 
-    /// What the device computes; `None` where it has no kernel.
+    /// The plan for the device; `None` if it has no kernel.
     fn on_device(
         &self,
         engine: &mut Engine,
@@ -233,7 +233,7 @@ impl Frame<'_, '_> {
         Ok(Some(made.into_iter().map(Held::of_array).collect()))
     }
 
-    /// The node with the attributes of the call in place of what refers to them.
+    /// The node with references to attributes replaced by those of the call.
     fn resolved<'n>(&self, node: &'n Node) -> Cow<'n, Node> {
         if !node.attributes.iter().any(|a| matches!(a.value, Attr::Ref(..))) {
             return Cow::Borrowed(node);
@@ -332,7 +332,7 @@ impl Frame<'_, '_> {
     }
 }
 
-/// What is computed on the host by its nature: constants, extents, and arithmetic of such.
+/// Computations that belong on the host: constants, dimensions, and arithmetic on these.
 fn on_host(engine: &mut Engine, node: &Node, opset: i64, inputs: &[Option<Held>]) -> Res<Option<Vec<Held>>> {
     if !node.domain.is_empty() {
         return Ok(None);
@@ -368,7 +368,7 @@ fn on_host(engine: &mut Engine, node: &Node, opset: i64, inputs: &[Option<Held>]
     Ok(Some(made.into_iter().map(|value| Held::of_host(value, true)).collect()))
 }
 
-/// What the device lacks: evaluated on the processor, and counted.
+/// Operators that the device lacks: evaluated on the processor, and counted.
 fn lacking(engine: &mut Engine, node: &Node, opset: i64, inputs: &[Option<Held>]) -> Res<Vec<Held>> {
     let mut values = Vec::with_capacity(inputs.len());
     for input in inputs {

@@ -27,7 +27,7 @@ pub(crate) struct Found {
     pub(crate) first: Vec<u8>,
 }
 
-/// What results are held against, and who is told.
+/// The expected values, and the receiver of differences.
 pub(crate) struct Meter<'a> {
     pub(crate) expected: FxHashMap<&'a str, Expected<'a>>,
     pub(crate) tell: &'a mut dyn FnMut(&str, &Found),
@@ -57,7 +57,7 @@ impl Engine {
     fn measure(&mut self, array: &Array, expected: &[u8]) -> Res<Option<Found>> {
         let format = Format::of(array.dtype).filter(|_| !array.dtype.is_complex() && array.dtype.bits() >= 8);
         let Some(format) = format else { return Ok(None) };
-        // What computes it is done then.
+        // Its computation is finished by then.
         self.settle()?;
         let count = super::ops::volume(&array.shape) as u64;
         if count * format.size as u64 != expected.len() as u64 {

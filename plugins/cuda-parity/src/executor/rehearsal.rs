@@ -1,4 +1,4 @@
-//! A run without a device: what it would take of memory, and when.
+//! A run without a device: its allocations, and when they happen.
 //!
 //! It does what a run does, node by node, but computes nothing on the device, so that what it asks for is what the run will
 //! ask for, in the same order. It ends where the elements of a value on the device are needed: what comes then is not known
@@ -15,7 +15,7 @@ use super::plan::Layout;
 use super::value::Held;
 use crate::compare;
 
-/// What a run will take.
+/// The memory of a run.
 #[derive(Debug)]
 pub(crate) struct Rehearsed {
     pub(crate) layout: Layout,
@@ -82,5 +82,5 @@ impl Device for Nowhere {
 }
 
 fn unknown() -> Error {
-    Error::unsupported("what the device computes is not known in a rehearsal")
+    Error::unsupported("the results of the device are unknown in a rehearsal")
 }

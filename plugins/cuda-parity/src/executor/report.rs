@@ -1,11 +1,11 @@
-//! What the executor says about its runs.
+//! The executor's description of its runs.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::engine::Engine;
 
-/// What all runs of an executor did.
+/// Statistics of all runs of an executor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Report {
     runs: u64,
@@ -19,7 +19,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Adds what the last run did.
+    /// Adds the statistics of the last run.
     pub(crate) fn add(&mut self, engine: &Engine) {
         let counts = &engine.counts;
         self.runs += 1;

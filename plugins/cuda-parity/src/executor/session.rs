@@ -21,7 +21,7 @@ use super::report::Report;
 use super::value::Held;
 use crate::device::lost;
 
-/// A model and what its runs hand over.
+/// A model and the results of its runs.
 pub(crate) struct Loaded {
     model: Model,
     engine: Engine,
@@ -195,7 +195,7 @@ fn push(name: &str, value: &Value, outputs: &mut Outputs<'_>) -> Result<(), Fail
     Ok(())
 }
 
-/// What stopped a run. That the device or the evaluator falls short says nothing about the model.
+/// The reason why a run stopped. That the device or the evaluator falls short says nothing about the model.
 pub(crate) fn failure(error: Error) -> Failure {
     let failure = Failure::new(format!("the model was not run: {}", error.message));
     match error.fault {

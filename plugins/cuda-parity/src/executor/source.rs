@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use onnxport_ir::tensor::DType;
 
-/// What every kernel starts with.
+/// The prelude of every kernel.
 pub(crate) const PRELUDE: &str = include_str!("../../kernels/prelude.cu");
 
 /// A kernel: its name in a source.
@@ -54,7 +54,7 @@ pub(crate) fn unit(dtype: DType) -> Option<&'static str> {
     })
 }
 
-/// The bytes of an element on a device; `None` for what is no whole bytes, and for text.
+/// The bytes of an element on a device; `None` for types under a byte, and for strings.
 pub(crate) fn width(dtype: DType) -> Option<u64> {
     unit(dtype).map(|_| u64::from(dtype.bits() / 8))
 }

@@ -101,7 +101,7 @@ impl Held {
         (state.array, state.pending) = (Some(array), None);
     }
 
-    /// What is known of its type.
+    /// Its type, as far as it is known.
     pub(crate) fn ty(&self) -> Type {
         match (self.operand(), self.host()) {
             (Some(x), _) => Type::tensor(x.dtype, Shape::of(x.shape.iter().map(|d| Dim::Const(*d as i64)))),

@@ -279,7 +279,7 @@ fn stack<'h>(cx: &Edit<'h>, node: NodeRef<'h>, states: &[ValueRef<'h>], all: Val
     else {
         return Ok(());
     };
-    let width = cx.dim(all, 2).as_const().ok_or("the states are not known")?;
+    let width = cx.dim(all, 2).as_const().ok_or("the states are unknown")?;
     let count = i64::try_from(states.len()).map_err(|_| "it has too many steps")?;
     let wide = width.checked_mul(count).ok_or("it has too many steps")?;
     let whole = match node.int("axis") {

@@ -32,7 +32,7 @@ impl<'h> Layer<'h> {
     pub(super) fn check(&self) -> Res<u64> {
         let states = |value: ValueRef<'h>| value.shape()?.get(1)?.as_const();
         let hidden = states(self.first.0).and_then(|hidden| u64::try_from(hidden).ok());
-        let hidden = hidden.filter(|hidden| *hidden > 0).ok_or("the states are not known")?;
+        let hidden = hidden.filter(|hidden| *hidden > 0).ok_or("the states are unknown")?;
         let gates = self.kind.order().len() as u64;
         let rows = gates.checked_mul(hidden).ok_or("it has too many states")?;
         let inputs = self.inputs.and_then(Dim::as_const);

@@ -67,7 +67,7 @@ impl<'h> Product<'h> {
             "Gemm" if turned.is_none() => Kind::Columns,
             "MatMul" if extents.len() == 2 && turned.is_some() => Kind::Rows,
             "MatMul" if extents.len() == 2 => Kind::Columns,
-            _ => return Err("it is no product with a weight".into()),
+            _ => return Err("it is not a product with a weight".into()),
         };
         let [first, second, ..] = extents[..] else { return Err("the weight has not two axes".into()) };
         if matches!(kind, Kind::Conv(groups) | Kind::Turned(groups) if first % groups != 0) || second == 0 {
@@ -258,7 +258,7 @@ pub(super) fn by_channel<'h>(
     channels: u64,
 ) -> Res<Weight<'h>> {
     let own = numbers.initializer().ok_or("a number is computed")?.shape;
-    let added = rank.checked_sub(own.len()).ok_or("it has more axes than what it is for")?;
+    let added = rank.checked_sub(own.len()).ok_or("it has more axes than the value that it scales")?;
     let others = own.iter().enumerate().filter(|(at, _)| at + added != axis);
     if others.clone().any(|(_, extent)| *extent != 1) {
         return Err("there is not one number for each channel".into());

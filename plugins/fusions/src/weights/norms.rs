@@ -112,7 +112,7 @@ fn before<'h>(
 ) -> Res<ValueRef<'h>> {
     let node = product.ok_or("there is no product")?;
     if node.is("MatMul") && cx.rank(x)? != 2 {
-        return Err("the channels are not the last axis of what is normed".into());
+        return Err("the channels are not the last axis of the normalized value".into());
     }
     Product::of(node)?.of_mapped(cx, x, own, factor_and_shift(norm, epsilon)?)
 }

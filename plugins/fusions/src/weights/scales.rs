@@ -120,7 +120,7 @@ fn is_bias(matched: &Matched<'_>, matmul: NodeRef<'_>, b: ValueRef<'_>) -> Res<(
     if fits && own.len() <= 2 && whole == sum && !own.contains(&Dim::Unknown) {
         Ok(())
     } else {
-        Err("what is added has another shape".into())
+        Err("the addend has another shape".into())
     }
 }
 

@@ -22,13 +22,13 @@ rules! {
 fn is_repeated(grown: NodeRef<'_>, axes: ValueRef<'_>, extents: [Dim; 5]) -> Res<()> {
     let [batch, kept, heads, places, size] = extents;
     if !matches!(axes.constant().and_then(|axes| axes.ints()).as_deref(), Some([2 | -3])) {
-        return Err("the new axis is not behind the heads".into());
+        return Err("the new axis is not after the heads".into());
     }
     let (Some(kept_count), Some(head_count)) = (kept.as_const(), heads.as_const()) else {
         return Err("a number of heads is not known".into());
     };
     if kept_count < 1 || head_count % kept_count != 0 {
-        return Err("the heads are no groups of one size".into());
+        return Err("the heads are not groups of equal size".into());
     }
     let share = Dim::Const(head_count / kept_count);
     match grown.output(0).and_then(ValueRef::shape) {

@@ -1,4 +1,4 @@
-//! What interpreters said, kept in the user's cache folder.
+//! A cache of interpreters' answers in the user's cache folder.
 //!
 //! An answer counts for the interpreter that gave it, as long as that is the same file, the variables that it depends
 //! on are the same, and nothing was installed where it looked. A file that cannot be read, or is no such file, holds
@@ -52,12 +52,12 @@ pub(super) struct Watched {
     stamp: Option<Stamp>,
 }
 
-/// What an interpreter said.
+/// The answer of an interpreter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Answer {
     /// The library of its package, if it has it.
     pub library: Option<PathBuf>,
-    /// What the answer depends on.
+    /// The dependencies of the answer.
     pub watched: Vec<Watched>,
 }
 
@@ -121,7 +121,7 @@ impl Memory {
         Some(Self { path: folder.join("onnxport").join(NAME) })
     }
 
-    /// What is remembered of `key`, if it still holds.
+    /// The cached answer for `key`, if it is still valid.
     pub(super) fn recall(&self, key: &Key) -> Option<Answer> {
         let known = self.read().into_iter().find(|(known, _)| known == key);
         known.map(|(_, answer)| answer).filter(Answer::holds)

@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const MAX_ANSWER: u64 = 1 << 20;
 
 /// Prints the folder of the package, or nothing, then the folders that were searched. The working folder is not
-/// searched: what happens to lie there is not loaded.
+/// searched: files that happen to be there are not loaded.
 const SCRIPT: &str = "\
 import sys
 sys.path[:] = [p for p in sys.path if p]
@@ -33,7 +33,7 @@ answer = [places[0] if places else ''] + sys.path
 sys.stdout.buffer.write(b'\\0'.join(map(os.fsencode, answer)))
 ";
 
-/// What an interpreter's answer depends on besides itself.
+/// The dependencies of an interpreter's answer besides itself.
 const VARIABLES: [&str; 9] = [
     "ASDF_PYTHON_VERSION",
     "HOME",
@@ -93,7 +93,7 @@ fn version_files() -> Vec<PathBuf> {
     folders.flat_map(|folder| NAMES.map(|name| folder.join(name))).chain([root.join("version")]).collect()
 }
 
-/// What the interpreter prints, unless it fails or takes too long.
+/// The output of the interpreter, unless it fails or takes too long.
 fn answer(python: &Path) -> Option<Vec<u8>> {
     let mut command = Command::new(python);
     command.args(["-c", SCRIPT]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());

@@ -50,12 +50,12 @@ pub(super) fn check(table: &LoweringTable, journal: &mut Journal) {
             let list = |targets: &[&str]| targets.iter().take(5).copied().collect::<Vec<_>>().join("`, `");
             Some(if !panicked.is_empty() {
                 let (n, list) = (panicked.len(), list(&panicked));
-                Finding::fail(check, format!("{n} of {count} panic over {what}: `{list}`"))
-                    .next("take apart what the host says with `?`, not with `unwrap` or an index")
+                Finding::fail(check, format!("{n} of {count} panic for {what}: `{list}`"))
+                    .next("read values from the host with `?`, not with `unwrap` or an index")
             } else if !succeeded.is_empty() {
                 let (n, list) = (succeeded.len(), list(&succeeded));
-                Finding::fail(check, format!("{n} of {count} succeed over {what}: `{list}`"))
-                    .next("return what the host answers to `finish`")
+                Finding::fail(check, format!("{n} of {count} succeed for {what}: `{list}`"))
+                    .next("return the host's answer to `finish`")
             } else {
                 Finding::pass(check, format!("refused by every lowering: {what}"))
             })

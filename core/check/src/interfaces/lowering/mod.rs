@@ -67,9 +67,9 @@ fn one(
                 texts.push_str(&text);
             }
             Outcome::Broken(problem) if problem.code.as_deref() == Some(Code::PLUGIN_PANIC.as_str()) => {
-                return Some(problem.next(
-                    "refuse what the lowering does not expect: `return Err(\"argument `x` ...\".into())`",
-                ));
+                return Some(
+                    problem.next("refuse unexpected arguments: `return Err(\"argument `x` ...\".into())`"),
+                );
             }
             Outcome::Broken(problem) => return Some(problem),
         }
@@ -82,7 +82,7 @@ fn one(
     None
 }
 
-/// What became of the calls.
+/// The results of the calls.
 #[derive(Default)]
 struct Tally {
     lowered: usize,
@@ -102,9 +102,9 @@ impl Tally {
 
     fn finding(&self) -> Finding {
         let Self { lowered, refused, unmade, total, slowest } = self;
-        let mut text = format!("{lowered} lowered, {refused} refused what was made up for them");
+        let mut text = format!("{lowered} lowered, {refused} refused generated calls");
         if *unmade > 0 {
-            text = format!("{text}, {unmade} take what cannot be made up");
+            text = format!("{text}, {unmade} take arguments that cannot be generated");
         }
         if let Some((target, time)) = slowest {
             text = format!("{text}; {} in all, the slowest `{target}` with {}", ms(*total), ms(*time));

@@ -1,5 +1,5 @@
-//! Calls made up from the schemas: an argument of each type, a result like the first tensor. Not every
-//! operator accepts them; what one answers must be an answer, and the same each time.
+//! Calls made up from the schemas: an argument of each type, a result like the first tensor. Not every operator accepts
+//! them; an answer must be valid, and the same each time.
 
 use onnxport_abi::lowering::entry_flags;
 
@@ -22,7 +22,7 @@ use onnxport_core::tensor::DType;
 /// The kinds of tensors that calls are made of.
 pub(super) const VARIANTS: usize = 4;
 
-/// What a call came to.
+/// The result of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Outcome {
     /// A model, in text form.

@@ -11,7 +11,7 @@ use onnxport_core::host::Known;
 use onnxport_core::ir::opset::{MAX_OPSET, MIN_OPSET};
 use onnxport_core::registry::{Schema, Schemas};
 
-/// What a finding lists before it says how many more there are.
+/// How many items a finding lists before it counts the rest.
 const LISTED: usize = 5;
 
 pub(super) fn check(table: &LoweringTable, subject: &Subject, journal: &mut Journal) {
@@ -102,7 +102,7 @@ fn schemas(table: &LoweringTable) -> Finding {
     verdict("lowering/1 schemas", problems, format!("{} read", seen.len()), next)
 }
 
-/// Namespaces of PyTorch, Python and what builds on them. Some of their operators, such as those that only
+/// Namespaces of PyTorch, Python and libraries built on them. Some of their operators, such as those that only
 /// TorchScript knows, have no schema that could be written here, and take what they are given.
 const OWN: &[&str] = &[
     "_operator",

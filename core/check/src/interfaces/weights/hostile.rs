@@ -101,7 +101,7 @@ fn ask(
 
 fn verdict(check: &str, answers: &[u32], what: &str) -> Finding {
     if answers.contains(&status::OK) {
-        Finding::fail(check, format!("a call with {what} succeeds")).next("check what the host says")
+        Finding::fail(check, format!("a call with {what} succeeds")).next("check the host's answers")
     } else if answers.contains(&status::PANICKED) {
         Finding::fail(check, format!("a call with {what} panics")).next("answer `INVALID`")
     } else {

@@ -41,7 +41,7 @@ pub(super) fn check(subject: &Subject, journal: &mut Journal) {
     }
 }
 
-/// What a quantiser made of a part, or what it said instead.
+/// The result of a quantizer for a part, or its error.
 type Answer = Result<Made, Diagnostic>;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -73,7 +73,7 @@ fn one(quantiser: &SharedQuantiser, check: &str, journal: &mut Journal) -> Findi
         if let Some(piece) = differing(quantiser, &whole, &answer) {
             let reason = format!("{} becomes something else as a part of {}", text(&piece), text(&whole));
             return Finding::fail(check, reason)
-                .next("what is made of a granule may depend on nothing beside it; ask for rows if it does");
+                .next("the result of a granule must not depend on other granules; request rows if it does");
         }
         answers.push(answer);
     }
@@ -85,7 +85,7 @@ fn one(quantiser: &SharedQuantiser, check: &str, journal: &mut Journal) -> Findi
     };
     let here: Vec<Option<Made>> = answers.into_iter().map(Result::ok).collect();
     if !both.iter().all(|other| other.as_ref().is_ok_and(|other| *other == here)) {
-        return Finding::fail(check, "weights become something else when two threads ask at once")
+        return Finding::fail(check, "weights differ when two threads request them at once")
             .next("the host writes several pieces at a time: share nothing that can change");
     }
     if made == 0 {
@@ -122,7 +122,7 @@ fn differing(quantiser: &SharedQuantiser, whole: &Rectangle, answer: &Answer) ->
 }
 
 impl Made {
-    /// What was made of `piece` of `whole`.
+    /// The result for `piece` of `whole`.
     fn piece(&self, whole: &Rectangle, piece: &Rectangle) -> Self {
         let columns = |part: &Rectangle| (part.columns.start as usize, part.columns.end as usize);
         let blocks = |part: &Rectangle| {

@@ -75,7 +75,7 @@ fn write_group(out: &mut String, group: &Group<'_>, palette: Palette) -> std::fm
         write_place(out, place, palette)?;
     }
     if group.places.len() > PLACES {
-        writeln!(out, "  {faint}...{reset} and {} more places", group.places.len() - PLACES)?;
+        writeln!(out, "  {faint}...{reset} and {} more occurrences", group.places.len() - PLACES)?;
     }
     for line in &diagnostic.notes {
         writeln!(out, "  {faint}={reset} {}", indent(line))?;

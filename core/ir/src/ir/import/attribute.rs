@@ -50,12 +50,14 @@ impl Importer {
             }
             AttributeType::Graph => {
                 let graph = proto.g.take().ok_or("holds no graph")?;
-                Attr::Block(self.nested(graph, block).map_err(|why| format!("holds a graph in which {why}"))?)
+                Attr::Block(
+                    self.nested(graph, block).map_err(|why| format!("contains a graph in which {why}"))?,
+                )
             }
             AttributeType::Graphs => {
                 let graphs = proto.graphs.into_iter().map(|g| self.nested(g, block));
                 let graphs: Res<_> = graphs.collect();
-                Attr::Blocks(graphs.map_err(|why| format!("holds graphs in which {why}"))?)
+                Attr::Blocks(graphs.map_err(|why| format!("contains graphs in which {why}"))?)
             }
             AttributeType::TypeProto => Attr::Type(self.ty(proto.tp.take().unwrap_or_default())?),
             AttributeType::TypeProtos => {
@@ -94,7 +96,7 @@ fn kind(proto: &AttributeProto) -> Res<AttributeType> {
         (AttributeType::Undefined, None, _) => zero().ok_or_else(|| "has no type".to_owned()),
         (stated, None, _) => Ok(stated),
         (stated, Some(only), None) if stated == only => Ok(stated),
-        _ => Err("holds another value than its type says".to_owned()),
+        _ => Err("has a value that does not match its type".to_owned()),
     }
 }
 

@@ -66,7 +66,7 @@ impl Importer {
         for annotation in std::mem::take(&mut graph.quantization_annotation) {
             let name = annotation.tensor_name();
             let Some(value) = self.scope.find(name) else {
-                return Err(format!("`{name}`, which is said to be quantised, is not defined"));
+                return Err(format!("`{name}`, annotated as quantized, is not defined"));
             };
             let with = pairs(annotation.quant_parameter_tensor_names);
             self.graph.notes.values.entry(value).or_default().quantised.extend(with);

@@ -89,13 +89,13 @@ impl Data {
         }
         let raw = match proto.raw_data.clone().filter(|raw| !raw.is_empty()) {
             Some(raw) if is_typed(&proto) => {
-                return Err(format!("holds its data twice, {} bytes of it raw", raw.len()));
+                return Err(format!("stores its data twice, {} bytes of it as raw data", raw.len()));
             }
             Some(raw) => raw,
             None => Bytes::from(typed(proto, dtype)?),
         };
         if raw.len() as u64 != bytes {
-            return Err(format!("holds {} bytes where its shape takes {bytes}", raw.len()));
+            return Err(format!("has {} bytes, but its shape needs {bytes}", raw.len()));
         }
         Ok(DenseTensor::Numbers(self.place(dtype, shape, raw)))
     }
@@ -104,7 +104,7 @@ impl Data {
     pub(super) fn dense(&mut self, proto: TensorProto) -> Res<LazyTensor> {
         match self.either(proto)? {
             DenseTensor::Numbers(data) => Ok(data),
-            DenseTensor::Text(_) => Err("holds texts where numbers are supported only".to_owned()),
+            DenseTensor::Text(_) => Err("contains strings, but only numbers are supported here".to_owned()),
         }
     }
 
@@ -131,7 +131,7 @@ impl Data {
         let values = self.dense(proto.values.unwrap_or_default())?;
         let indices = self.dense(proto.indices.unwrap_or_default())?;
         let [stored] = values.shape.as_slice() else {
-            return Err("has values that are no vector".to_owned());
+            return Err("has values that are not a vector".to_owned());
         };
         let fits = match indices.shape.as_slice() {
             [n] => n == stored,
@@ -175,16 +175,17 @@ impl Data {
             None => Ok(None),
             Some(text) => text.parse::<u64>().map(Some).map_err(|_| format!("has the {key} `{text}`")),
         };
-        let name = entry("location").filter(|f| !f.is_empty()).ok_or("does not say where its data is")?;
+        let name =
+            entry("location").filter(|f| !f.is_empty()).ok_or("does not give the location of its data")?;
         let offset = number("offset")?.unwrap_or(0);
         if let Some(length) = number("length")?.filter(|length| *length != bytes) {
-            return Err(format!("is given {length} bytes where its shape takes {bytes}"));
+            return Err(format!("has {length} bytes of external data, but its shape needs {bytes}"));
         }
         if is_typed(proto) || proto.raw_data.as_ref().is_some_and(|raw| !raw.is_empty()) {
-            return Err("holds data and says that it is in a file".to_owned());
+            return Err("contains data, but also refers to external data".to_owned());
         }
         if !is_inside(name) {
-            return Err(format!("places its data outside of the model's folder, at `{name}`"));
+            return Err(format!("refers to external data outside the model's folder, at `{name}`"));
         }
         if bytes == 0 {
             return Ok(LazyTensor::inline(dtype, shape, Bytes::new()));
@@ -246,11 +247,11 @@ fn is_ordered(sparse: &SparseTensor) -> bool {
 
 fn text(proto: TensorProto, shape: Vec<u64>, elements: u64) -> Res<TextTensor> {
     if proto.data_location() == DataLocation::External || proto.raw_data.is_some_and(|raw| !raw.is_empty()) {
-        return Err("holds texts elsewhere than in `string_data`".to_owned());
+        return Err("stores strings outside `string_data`".to_owned());
     }
     if proto.string_data.len() as u64 != elements {
         let stored = proto.string_data.len();
-        return Err(format!("holds {stored} texts where its shape takes {elements}"));
+        return Err(format!("has {stored} strings, but its shape needs {elements}"));
     }
     // Of its own, so that no text keeps the whole file.
     Ok(TextTensor { shape, items: proto.string_data })
@@ -284,7 +285,7 @@ fn typed(proto: TensorProto, dtype: DType) -> Res<Vec<u8>> {
         _ => 1,
     };
     if filled.iter().enumerate().any(|(at, filled)| *filled && at != place) {
-        return Err(format!("holds its data in a field that is not for {dtype}"));
+        return Err(format!("stores its data in a field that is not for {dtype}"));
     }
     Ok(match place {
         0 => proto.float_data.iter().flat_map(|x| x.to_le_bytes()).collect(),
@@ -326,7 +327,7 @@ fn sixes(items: &[i32]) -> Res<Vec<u8>> {
 fn narrow<T, const N: usize>(items: &[T], one: impl Fn(&T) -> Option<[u8; N]>) -> Res<Vec<u8>> {
     let mut out = Vec::with_capacity(items.len() * N);
     for item in items {
-        out.extend_from_slice(&one(item).ok_or("holds a number that its element type does not have")?);
+        out.extend_from_slice(&one(item).ok_or("contains a number that its element type cannot represent")?);
     }
     Ok(out)
 }

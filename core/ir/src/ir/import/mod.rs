@@ -83,7 +83,7 @@ pub fn decoded(proto: ModelProto, path: &Path) -> Result<Model, Diagnostic> {
 
 fn model(mut proto: ModelProto, mut data: Data) -> Res<Model> {
     data.expect(&proto)?;
-    let graph = proto.graph.take().ok_or("it holds no graph")?;
+    let graph = proto.graph.take().ok_or("it has no graph")?;
     let mut header = header(&mut proto);
     header.training = training::embedded(std::mem::take(&mut proto.training_info), &mut data)?;
     let mut model = Model { header: Some(header), ..Model::default() };

@@ -208,7 +208,7 @@ fn what_contradicts_itself_is_refused() {
     let mut twice = model(graph());
     twice.opset_import.push(OperatorSetIdProto { domain: some("ai.onnx"), version: Some(20) });
     assert!(refused(twice).contains("version 20 and version 21"));
-    assert_eq!(refused(ModelProto::default()), "it holds no graph");
+    assert_eq!(refused(ModelProto::default()), "it has no graph");
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn of_attribute(attribute: &mut AttributeProto, data: &mut Data) -> Res<()> {
         sparse(tensor, data)?;
     }
     for graph in attribute.g.iter_mut().chain(&mut attribute.graphs) {
-        embed(graph, data).map_err(|why| format!("holds a graph in which {why}"))?;
+        embed(graph, data).map_err(|why| format!("contains a graph in which {why}"))?;
     }
     Ok(())
 }

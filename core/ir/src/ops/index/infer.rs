@@ -62,7 +62,7 @@ pub(super) fn scatter_nd(cx: &mut Cx<'_>) -> Option<Shapes> {
     if let Some([outer @ .., Some(Dim::Const(depth))]) = cx.dims(1) {
         let inner = usize::try_from(*depth).ok().and_then(|depth| data.get(depth..));
         let Some(inner) = inner else {
-            return cx.refute(format!("indices of {depth} places go into {} axes", data.len()));
+            return cx.refute(format!("indices of depth {depth} do not fit {} axes", data.len()));
         };
         cx.rank(2, outer.len().saturating_add(inner.len()))?;
         for (to, update) in outer.iter().chain(inner).zip(cx.dims(2).unwrap_or_default()) {
@@ -83,7 +83,7 @@ pub(super) fn gather_nd(cx: &mut Cx<'_>) -> Option<Shapes> {
         cx.equal(*a, *b, "the batches differ")?;
     }
     let Some(inner) = data.get(batch.checked_add(usize::try_from(*depth).ok()?)?..) else {
-        return cx.refute(format!("indices of {depth} places pick from {} axes", data.len()));
+        return cx.refute(format!("indices of depth {depth} do not fit {} axes", data.len()));
     };
     one(outer.iter().chain(inner).copied())
 }

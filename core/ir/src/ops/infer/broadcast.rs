@@ -75,7 +75,7 @@ pub(in crate::ops) fn onto(cx: &mut Cx<'_>, index: usize, to: &[Option<Dim>]) ->
     let Some(dims) = cx.dims(index) else { return Some(()) };
     let Some(ahead) = to.len().checked_sub(dims.len()) else {
         return cx.refute(format!(
-            "input {index} has {} axes, more than the {} that it goes to",
+            "input {index} has {} axes, more than the {} of the result",
             dims.len(),
             to.len()
         ));

@@ -123,7 +123,7 @@ impl<'a> Cx<'a> {
         let found = axis(at, rank);
         // Runtimes differ on the first and last axis of a number.
         if found.is_none() && !(rank == 0 && matches!(at, 0 | -1)) {
-            return self.refute(format!("{at} is no axis of {rank}"));
+            return self.refute(format!("axis {at} is out of range for rank {rank}"));
         }
         found
     }

@@ -150,7 +150,7 @@ fn extractor(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let picks: Vec<usize> =
         c.tensor(1)?.longs()?.into_iter().map(|at| usize::try_from(at).unwrap_or(usize::MAX)).collect();
     if let Some(beyond) = picks.iter().find(|at| *at >= width) {
-        return invalid!("there is no feature {beyond} among {width}");
+        return invalid!("feature {beyond} is out of range for {width} features");
     }
     let mut shape = if outer.is_empty() { vec![1] } else { outer.to_vec() };
     let rows: usize = shape.iter().product();

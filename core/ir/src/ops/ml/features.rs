@@ -56,7 +56,7 @@ fn normalizer(c: &mut Call<'_>) -> Res<Vec<Value>> {
         "MAX" => |row| row.iter().copied().fold(f64::NEG_INFINITY, f64::max),
         "L1" => |row| row.iter().map(|x| x.abs()).sum(),
         "L2" => |row| row.iter().map(|x| x * x).sum::<f64>().sqrt(),
-        other => return invalid!("there is no norm `{other}`"),
+        other => return invalid!("unknown norm `{other}`"),
     };
     c.count(x.shape())?;
     let rows = Rows::of(c, x)?;

@@ -82,7 +82,7 @@ fn cast_map(c: &mut Call<'_>) -> Res<Vec<Value>> {
             }
             places
         }
-        other => return invalid!("there is no form `{other}` of a map"),
+        other => return invalid!("unknown form `{other}` of a map"),
     };
     let shape = vec![1, places.len()];
     c.count(&shape)?;
@@ -103,6 +103,6 @@ fn cast_map(c: &mut Call<'_>) -> Res<Vec<Value>> {
             let text = |place: &Option<usize>| place.map_or_else(String::new, |at| texts[at].clone());
             Tensor::of_texts(shape, places.iter().map(text).collect())?
         }
-        other => return invalid!("there is no cast `{other}` of a map"),
+        other => return invalid!("unknown cast `{other}` of a map"),
     })
 }

@@ -86,7 +86,7 @@ impl Classes {
                 }
             });
         };
-        invalid!("there is no class {last} among {}", self.len())
+        invalid!("class {last} is out of range for {} classes", self.len())
     }
 }
 

@@ -22,7 +22,7 @@ impl Transform {
             "LOGISTIC" => Self::Logistic,
             "SOFTMAX_ZERO" => Self::SoftmaxZero,
             "PROBIT" => Self::Probit,
-            other => return invalid!("there is no transform `{other}` of scores"),
+            other => return invalid!("unknown transform `{other}` of scores"),
         })
     }
 
@@ -34,7 +34,7 @@ impl Transform {
             2 => Self::Logistic,
             3 => Self::SoftmaxZero,
             4 => Self::Probit,
-            other => return invalid!("there is no transform {other} of scores"),
+            other => return invalid!("unknown transform {other} of scores"),
         })
     }
 

@@ -35,7 +35,7 @@ impl Kernel {
                 let square: f64 = a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum();
                 (-k.gamma * square).exp()
             },
-            other => return invalid!("there is no kernel `{other}`"),
+            other => return invalid!("unknown kernel `{other}`"),
         };
         let given = c.floats("kernel_params").unwrap_or_default();
         let at = |index: usize| given.get(index).copied().unwrap_or(0.0);

@@ -114,15 +114,19 @@ impl Forest {
             match at {
                 Next::Leaf(leaf) => match self.leaves.get(leaf) {
                     Some(votes) => return Ok(votes),
-                    None => return invalid!("there is no leaf {leaf}"),
+                    None => return invalid!("leaf {leaf} does not exist"),
                 },
                 Next::Branch(number) => {
                     c.spend(1)?;
                     let Some(branch) = self.branches.get(number) else {
-                        return invalid!("there is no node {number}");
+                        return invalid!("node {number} does not exist");
                     };
                     let Some(x) = row.get(branch.feature) else {
-                        return invalid!("there is no feature {} among {}", branch.feature, row.len());
+                        return invalid!(
+                            "feature {} is out of range for {} features",
+                            branch.feature,
+                            row.len()
+                        );
                     };
                     at = if branch.takes(*x) { branch.yes } else { branch.no };
                 }
@@ -137,7 +141,7 @@ impl Forest {
         for root in &self.roots {
             for (target, weight) in self.leaf(c, *root, row)? {
                 let Some(slot) = out.get_mut(*target) else {
-                    return invalid!("there is no target {target} among {targets}");
+                    return invalid!("target {target} is out of range for {targets} targets");
                 };
                 *slot = Some(slot.map_or(*weight, |sum| how.join(sum, *weight)));
             }
@@ -195,7 +199,7 @@ fn forest(c: &Call<'_>) -> Res<Forest> {
     let mut branches = Vec::with_capacity(count);
     for at in 0..count {
         let Some((_, mode)) = MODES.get(modes[at] as usize) else {
-            return invalid!("there is no mode {} of a node", modes[at]);
+            return invalid!("unknown mode {} of a node", modes[at]);
         };
         // Sets stand in the order of the nodes that ask for one, each closed by NaN.
         let members = if *mode == Mode::Member { sets.next() } else { Some(Vec::new()) };
@@ -227,7 +231,7 @@ fn ensemble(c: &mut Call<'_>) -> Res<Vec<Value>> {
         1 => Aggregate::Sum,
         2 => Aggregate::Min,
         3 => Aggregate::Max,
-        other => return invalid!("there is no aggregate {other}"),
+        other => return invalid!("unknown aggregate {other}"),
     };
     let mut out = Vec::with_capacity(c.count(&[rows.count, targets])?);
     for row in rows.iter() {
@@ -273,7 +277,7 @@ fn numbered(c: &Call<'_>, kind: &str) -> Res<Forest> {
             if modes[at] == "LEAF" {
                 continue;
             }
-            return invalid!("there is no mode `{}` of a node", modes[at]);
+            return invalid!("unknown mode `{}` of a node", modes[at]);
         };
         let (Some(yes), Some(no)) = (nodes.get(&(trees[at], yes[at])), nodes.get(&(trees[at], no[at])))
         else {
@@ -296,7 +300,7 @@ fn numbered(c: &Call<'_>, kind: &str) -> Res<Forest> {
     for (at, weight) in weights.into_iter().enumerate() {
         match nodes.get(&(trees[at], ids[at])) {
             Some(Next::Leaf(leaf)) => forest.leaves[*leaf].push((place(targets[at]), weight)),
-            _ => return invalid!("node {} of tree {} is no leaf", ids[at], trees[at]),
+            _ => return invalid!("node {} of tree {} is not a leaf", ids[at], trees[at]),
         }
     }
     forest.roots = roots;
@@ -313,7 +317,7 @@ fn regressor(c: &mut Call<'_>) -> Res<Vec<Value>> {
         "SUM" => Aggregate::Sum,
         "MIN" => Aggregate::Min,
         "MAX" => Aggregate::Max,
-        other => return invalid!("there is no aggregate `{other}`"),
+        other => return invalid!("unknown aggregate `{other}`"),
     };
     let base = numbers(c, "base_values")?.unwrap_or_default();
     if !base.is_empty() && base.len() != targets {

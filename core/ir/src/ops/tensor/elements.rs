@@ -179,7 +179,7 @@ impl Tensor {
             (Elements::Float(items), Kind::Float) => store_floats(dtype, items, true),
             (Elements::Complex(items), Kind::Complex) => store_complex(dtype, items),
             (Elements::Text(items), Kind::Text) => Data::Text(items.as_slice().into()),
-            _ => return unsupported!("a result of type {dtype} is not made of such elements"),
+            _ => return unsupported!("the elements do not match the result type {dtype}"),
         };
         Ok(Self { dtype, shape, data })
     }

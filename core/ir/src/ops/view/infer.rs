@@ -34,7 +34,7 @@ pub(super) fn reshape(cx: &mut Cx<'_>) -> Option<Shapes> {
         (0..target.len()).filter(|i| target[*i] == Some(Dim::Const(-1))).collect();
     cx.demand(open.len() < 2, || "the shape leaves more than one extent open".to_owned())?;
     let nonsense = target.iter().flatten().find(|d| d.as_const().is_some_and(|n| n < -1));
-    cx.demand(nonsense.is_none(), || "the shape holds a negative extent".to_owned())?;
+    cx.demand(nonsense.is_none(), || "the shape contains a negative dimension".to_owned())?;
     if !allow_zero {
         for (index, dim) in target.iter_mut().enumerate() {
             if *dim == Some(Dim::Const(0)) {
@@ -71,7 +71,7 @@ fn rest(cx: &mut Cx<'_>, input: &[Option<Dim>], target: &[Option<Dim>], open: us
     match (total, others) {
         (_, Dim::Const(0)) => None,
         (Dim::Const(a), Dim::Const(b)) if a.checked_rem(b) != Some(0) => {
-            cx.refute(format!("{a} elements are no multiple of {b}"))
+            cx.refute(format!("{a} elements are not a multiple of {b}"))
         }
         _ => Some(cx.symbols.floor_div(total, others)),
     }
@@ -148,7 +148,7 @@ pub(super) fn depth_to_space(cx: &mut Cx<'_>) -> Option<Shapes> {
 fn divides(cx: &mut Cx<'_>, dim: Option<Dim>, of: Dim) -> Option<()> {
     match (dim, of) {
         (Some(Dim::Const(n)), Dim::Const(of)) if n.checked_rem(of).is_some_and(|rest| rest != 0) => {
-            cx.refute(format!("the extent {n} is no multiple of {of}"))
+            cx.refute(format!("the dimension {n} is not a multiple of {of}"))
         }
         _ => Some(()),
     }

@@ -135,7 +135,7 @@ impl Parser<'_> {
     fn position(&self, name: &str, parameters: &[(String, Val)]) -> Result<usize, TextError> {
         match parameters.iter().position(|(parameter, _)| parameter == name) {
             Some(at) => Ok(at),
-            None => self.lexer.fail(format!("there is no parameter `{name}`")),
+            None => self.lexer.fail(format!("unknown parameter `{name}`")),
         }
     }
 

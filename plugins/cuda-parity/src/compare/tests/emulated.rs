@@ -23,7 +23,7 @@ const THREADS: u32 = 8;
 const BLOCKS: u32 = 3;
 
 pub(super) struct Emulated {
-    /// What is wrong with the kernels, if anything is meant to be.
+    /// The seeded fault of the kernels, if any.
     mutant: Option<&'static Mutant>,
     /// The most bytes of an expected tensor that are kept.
     room: u64,
@@ -66,7 +66,7 @@ fn compile(source: &str) -> Library {
 pub(crate) struct Processor {
     library: Arc<Library>,
     room: u64,
-    /// What is kept of the expected tensor.
+    /// The part of the expected tensor that is kept.
     kept: Vec<u64>,
     /// How many bytes were copied to it, and to what stands in for the device while a chunk is compared.
     pub(super) copied: Arc<AtomicUsize>,
@@ -76,7 +76,7 @@ pub(crate) struct Processor {
 }
 
 impl Processor {
-    /// What compares elements of this format.
+    /// The engine for elements of this format.
     pub(crate) fn new(format: &Format) -> Self {
         Self::of(Arc::new(compile(&format.source(THREADS))))
     }
@@ -99,7 +99,7 @@ type Largest = unsafe extern "C" fn(*const u8, u64, *mut u64, u32) -> c_int;
 type Compare = unsafe extern "C" fn(*const u8, *const u8, u64, u64, f64, f64, *mut u64, u32) -> c_int;
 type Merge = unsafe extern "C" fn(*mut u64, u64, *mut u64) -> c_int;
 
-/// What the blocks of a library share is there once.
+/// Shared memory of a library's blocks exists once.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 impl Engine for Processor {
@@ -107,7 +107,7 @@ impl Engine for Processor {
         if bytes > self.room {
             return Ok(None);
         }
-        // What is read before it is written shows.
+        // Reads of uninitialized memory become visible.
         self.kept = vec![u64::MAX; bytes.div_ceil(8) as usize];
         Ok(Some(self.kept.as_ptr() as u64))
     }

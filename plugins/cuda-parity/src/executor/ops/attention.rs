@@ -59,7 +59,7 @@ fn present(
     let before = past.map_or(0, |past| past.shape.get(2).copied().unwrap_or(0));
     let [batch, heads, sequence, size] = own.extents;
     if past.is_some_and(|past| past.shape != [batch, heads, before, size] || past.dtype != dtype) {
-        return Err(Error::invalid(format!("what is past does not fit input {index}")));
+        return Err(Error::invalid(format!("the cached keys or values do not fit input {index}")));
     }
     let all = Heads::dense([batch, heads, before + sequence, size]);
     let named = r.call.outputs() > index;

@@ -12,7 +12,7 @@ pub(super) const OPS: &[Line] = &[("NonMaxSuppression", &[2, 3, 4], suppress)];
 
 const FILE: &str = include_str!("../../../kernels/boxes.cu");
 
-/// What is scratch: which boxes are left, those that stay, how many of each group, how many in all.
+/// Scratch memory: candidate boxes, kept boxes, counts per group, and the total.
 const LEFT: Place = Place::Scratch(0);
 const KEPT: Place = Place::Scratch(1);
 const COUNTS: Place = Place::Scratch(2);
@@ -22,7 +22,7 @@ const ALL: usize = 3;
 fn suppress(r: &Request<'_, '_>) -> Res<Option<Work>> {
     let (boxes, scores) = (r.operand(0)?, r.operand(1)?);
     let (&[batch, count, 4], &[samples, classes, scored]) = (&*boxes.shape, &*scores.shape) else {
-        return invalid(format!("{:?} and {:?} are no boxes and scores", boxes.shape, scores.shape));
+        return invalid(format!("{:?} and {:?} are not boxes and scores", boxes.shape, scores.shape));
     };
     if batch != samples || count != scored {
         return invalid(format!("boxes {:?} do not fit scores {:?}", boxes.shape, scores.shape));

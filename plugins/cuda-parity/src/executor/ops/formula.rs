@@ -98,7 +98,7 @@ fn folded(r: &Request<'_, '_>, join: impl Fn(&str, &str) -> String) -> String {
     (1..r.operands.len()).fold("$0".to_owned(), |text, k| join(&text, &format!("${k}")))
 }
 
-/// What compares, whatever the type.
+/// Comparisons, for every type.
 fn comparison(op: &str) -> Option<&'static str> {
     Some(match op {
         "Equal" => "$0 == $1",

@@ -24,7 +24,7 @@ fn transform(r: &Request<'_, '_>) -> Res<Option<Work>> {
     let axis = if r.call.opset < 20 { r.call.int("axis", 1) } else { r.call.long(2)?.unwrap_or(-2) };
     let (inverse, onesided) = (r.call.flag("inverse"), r.call.flag("onesided"));
     let [axes @ .., given @ (1 | 2)] = &*x.shape else {
-        return invalid(format!("the last axis of {:?} holds no real and imaginary parts", x.shape));
+        return invalid(format!("the last axis of {:?} does not hold real and imaginary parts", x.shape));
     };
     let at = front(if axis < 0 { axis.saturating_add(1) } else { axis }, axes.len())?;
     if onesided && !inverse && *given == 2 {

@@ -17,7 +17,7 @@ const FILE: &str = include_str!("../../../kernels/generate.cu");
 fn constant(r: &Request<'_, '_>) -> Res<Option<Work>> {
     let extents = r.call.longs(0)?.unwrap_or_default();
     let shape = extents.iter().map(|n| usize::try_from(*n)).collect::<Result<Vec<_>, _>>();
-    let shape = shape.map_err(|_| Error::invalid(format!("{extents:?} is no shape")))?;
+    let shape = shape.map_err(|_| Error::invalid(format!("{extents:?} is not a shape")))?;
     let value = match r.call.tensor_attr("value") {
         Some(data) => Tensor::read(data)?,
         None => Tensor::of_floats(DType::F32, vec![1], vec![0.0])?,

@@ -17,7 +17,10 @@ const AXES: usize = 3;
 fn sample(r: &Request<'_, '_>) -> Res<Option<Work>> {
     let (x, grid) = (r.operand(0)?, r.operand(1)?);
     let ([batch, channels, spatial @ ..], [grids, field @ .., axes]) = (&*x.shape, &*grid.shape) else {
-        return Err(Error::invalid(format!("{:?} and {:?} are no image and grid", x.shape, grid.shape)));
+        return Err(Error::invalid(format!(
+            "{:?} and {:?} are not an image and a grid",
+            x.shape, grid.shape
+        )));
     };
     if batch != grids || *axes != spatial.len() || field.len() != spatial.len() || spatial.is_empty() {
         return Err(Error::invalid(format!("a grid {:?} does not fit the image {:?}", grid.shape, x.shape)));

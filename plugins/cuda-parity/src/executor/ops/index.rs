@@ -32,7 +32,7 @@ fn pair<'a>(r: &Request<'a, '_>) -> Res<Option<(&'a Operand, &'a Operand, &'stat
     Ok(index.map(|tag| (data, indices, tag)))
 }
 
-/// What gathers into a result of this shape.
+/// The launch that gathers into a result of this shape.
 fn gathered(
     name: &'static str,
     data: &Operand,
@@ -110,7 +110,7 @@ fn gather_nd(r: &Request<'_, '_>) -> Res<Option<Work>> {
     Ok(gathered("gather_nd", data, index, shape, head.into_iter().chain(longs(named))))
 }
 
-/// How an update is joined with what is there, as C; `None` for what has no such join.
+/// The C expression that combines an update with the current element; `None` if there is none.
 fn join(r: &Request<'_, '_>, dtype: DType) -> Res<Option<String>> {
     let (s, tag) = (suffix(dtype), tag(dtype));
     let Some(tag) = tag else { return Ok(None) };
@@ -124,7 +124,7 @@ fn join(r: &Request<'_, '_>, dtype: DType) -> Res<Option<String>> {
         ("mul", _) => Some(format!("((W_{tag})((W_u64)(x) * (W_u64)(y)))")),
         ("max", _) => Some(format!("larger_{s}(x, y)")),
         ("min", _) => Some(format!("smaller_{s}(x, y)")),
-        (other, _) => return invalid(format!("there is no reduction `{other}`")),
+        (other, _) => return invalid(format!("unknown reduction `{other}`")),
     })
 }
 

@@ -39,7 +39,7 @@ pub(super) fn front(axis: i64, rank: usize) -> Res<usize> {
     let from = if axis < 0 { axis.saturating_add(rank as i64) } else { axis };
     match usize::try_from(from) {
         Ok(at) if at < rank => Ok(at),
-        _ => invalid(format!("there is no axis {axis} among {rank}")),
+        _ => invalid(format!("axis {axis} is out of range for rank {rank}")),
     }
 }
 
@@ -159,7 +159,7 @@ fn transpose(r: &Request<'_, '_>) -> Res<Option<Work>> {
     let mut sorted = perm.clone();
     sorted.sort_unstable();
     if sorted != (0..rank).collect::<Vec<_>>() {
-        return invalid(format!("{perm:?} is no order of {rank} axes"));
+        return invalid(format!("{perm:?} is not a permutation of {rank} axes"));
     }
     Ok(turned(x, &x.shape, &perm, None))
 }
@@ -217,7 +217,7 @@ fn depth_to_space(r: &Request<'_, '_>) -> Res<Option<Work>> {
     let (split, perm) = match r.call.text("mode", "DCR") {
         "DCR" => ([n, b, b, inner, h, w], [0, 3, 4, 1, 5, 2]),
         "CRD" => ([n, inner, b, b, h, w], [0, 1, 4, 2, 5, 3]),
-        other => return invalid(format!("there is no mode `{other}`")),
+        other => return invalid(format!("unknown mode `{other}`")),
     };
     Ok(turned(x, &split, &perm, Some(vec![n, inner, h * b, w * b])))
 }
@@ -230,7 +230,7 @@ fn space_to_depth(r: &Request<'_, '_>) -> Res<Option<Work>> {
     let perm = match r.call.text("mode", "DCR") {
         "DCR" => [0, 3, 5, 1, 2, 4],
         "CRD" => [0, 1, 3, 5, 2, 4],
-        other => return invalid(format!("there is no mode `{other}`")),
+        other => return invalid(format!("unknown mode `{other}`")),
     };
     let split = [n, c, h / b, b, w / b, b];
     Ok(turned(x, &split, &perm, Some(vec![n, c * b * b, h / b, w / b])))

@@ -156,7 +156,7 @@ fn gemm(r: &Request<'_, '_>) -> Res<Option<Work>> {
     let mut steps = Vec::new();
     if let Some(c) = added {
         if c.dtype != a.dtype || broadcast([shape.as_slice(), &c.shape])? != shape {
-            return Err(Error::invalid(format!("what is added has the shape {:?}", c.shape)));
+            return Err(Error::invalid(format!("the addend has the shape {:?}", c.shape)));
         }
         let from = Side { place: Place::Input(2), offset: 0, steps: spread(&c.shape, &shape) };
         let to = Side { place: Place::Output(0), offset: 0, steps: dense(&shape) };

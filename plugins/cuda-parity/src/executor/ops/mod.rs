@@ -67,7 +67,7 @@ impl<'a> Request<'a, '_> {
     }
 }
 
-/// What a kernel points to.
+/// A pointer argument of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Input(usize),
@@ -129,11 +129,11 @@ impl Made {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Scratch {
     pub(crate) bytes: u64,
-    /// What it holds at first.
+    /// Its initial contents.
     pub(crate) contents: Vec<u8>,
 }
 
-/// What computes a node.
+/// The computation of a node.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Work {
     pub(crate) made: Vec<Made>,

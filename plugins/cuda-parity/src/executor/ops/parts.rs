@@ -123,7 +123,7 @@ fn slice(r: &Request<'_, '_>) -> Res<Option<Work>> {
     Ok(one(x.dtype, shape, step))
 }
 
-/// Constant padding fills the result and copies what is left of the input; other modes ask each element for its source.
+/// Constant padding fills the result and copies the remaining input; other modes ask each element for its source.
 fn pad(r: &Request<'_, '_>) -> Res<Option<Work>> {
     let x = r.operand(0)?;
     let rank = x.shape.len();
@@ -146,7 +146,7 @@ fn pad(r: &Request<'_, '_>) -> Res<Option<Work>> {
         "edge" => 1,
         "reflect" => 2,
         "wrap" => 3,
-        other => return invalid(format!("there is no mode `{other}`")),
+        other => return invalid(format!("unknown mode `{other}`")),
     };
     if x.shape.contains(&0) && !shape.contains(&0) {
         return Ok(None);

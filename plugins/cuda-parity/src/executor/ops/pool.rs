@@ -34,7 +34,7 @@ fn pool(r: &Request<'_, '_>, padding: bool) -> Res<Option<(Vec<usize>, Vec<i64>)
     Ok(Some((shape, numbers)))
 }
 
-/// The mean of what lies in the window; with `count_include_pad`, padding counts as zeros.
+/// The mean of the window; with `count_include_pad`, padding counts as zeros.
 fn average(r: &Request<'_, '_>) -> Res<Option<Work>> {
     let x = r.operand(0)?;
     let Some((shape, numbers)) = pool(r, r.call.flag("count_include_pad"))? else { return Ok(None) };

@@ -24,7 +24,7 @@ pub(super) const OPS: &[Line] = &[
 
 const FILE: &str = include_str!("../../../kernels/reduce.cu");
 
-/// What is done to each element, how two are joined, and what is done to the result.
+/// The map of each element, the combination of two, and the map of the result.
 #[derive(Clone, Copy)]
 struct Reduction {
     map: &'static str,

@@ -1,4 +1,4 @@
-//! What goes along lines: extremes, running sums, the first elements in order.
+//! Operators along lines: extremes, running sums, the first elements in order.
 
 use onnxport_ir::ops::{Error, Res};
 use onnxport_ir::tensor::{DType, Kind};

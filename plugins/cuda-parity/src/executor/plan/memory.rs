@@ -6,7 +6,7 @@ pub(crate) const MOST: usize = 1 << 14;
 /// Memory that a run asks for, as a rehearsal of it shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Claim {
-    /// A multiple of what addresses are aligned to.
+    /// A multiple of the alignment of addresses.
     pub(crate) bytes: u64,
     /// When it is taken. Times are counted over all that is taken and given.
     pub(crate) from: u64,
@@ -57,7 +57,7 @@ impl Layout {
 fn live(claims: &[Claim]) -> u64 {
     let mut events: Vec<(u64, bool, u64)> =
         claims.iter().flat_map(|c| [(c.from, true, c.bytes), (c.to, false, c.bytes)]).collect();
-    // At one time what ends goes before what begins.
+    // At the same time, ends are ordered before starts.
     events.sort_unstable();
     let (mut now, mut most) = (0_u64, 0);
     for (_, begins, bytes) in events {
@@ -70,7 +70,7 @@ fn live(claims: &[Claim]) -> u64 {
 /// The offsets of claims that are placed one after the other, and the size of the block.
 fn placed(claims: &[Claim], order: &[usize]) -> (Vec<u64>, u64) {
     let mut offsets = vec![0; claims.len()];
-    // What was placed, by its offset.
+    // Placed blocks, by offset.
     let mut known: Vec<(u64, Claim)> = Vec::with_capacity(claims.len());
     let mut bytes = 0;
     for at in order {

@@ -1,5 +1,4 @@
-//! What is known of a graph before it runs: when values die, what is fused, what stays on the host, and where
-//! values lie.
+//! Analysis of a graph before it runs: the lifetimes of values, fusions, nodes on the host, and where values lie.
 
 mod fusion;
 mod host;

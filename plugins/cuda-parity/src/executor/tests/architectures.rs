@@ -169,7 +169,7 @@ impl Draw {
         (self.0 >> 40) as f64 / f64::from(1 << 23) - 1.0
     }
 
-    /// Vectors are near 1; matrices keep the size of what they are multiplied with.
+    /// Vectors are near 1; matrices preserve the magnitude of the other operand.
     fn weight(&mut self, dtype: DType, shape: &[usize]) -> Tensor {
         let fan = match shape {
             [_] => return self.tensor(dtype, shape, 1.0, 0.125),

@@ -1,4 +1,4 @@
-//! Boxes, transforms, different elements and packed ones: exactly what the evaluator gives.
+//! Boxes, transforms, different elements and packed ones: the evaluator's results, exactly.
 
 use onnxport_ir::ir::Model;
 use onnxport_ir::ops::{Limits, Tensor, Value};

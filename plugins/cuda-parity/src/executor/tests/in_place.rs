@@ -1,4 +1,4 @@
-//! Values that are compared where they are, against what the host finds of the same values.
+//! Comparisons on the device, against those of the host for the same values.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -85,7 +85,7 @@ fn what_is_compared_on_the_device_is_what_the_host_finds() {
     assert!(!runtime.describe().unwrap().contains("compared"));
     let runtime = open();
     let in_place = found(&runtime, &paths, true);
-    // The shape and what is picked of it are on the host by their nature.
+    // The shape and elements of it are on the host by nature.
     assert!(
         runtime.describe().unwrap().contains("; 7 values compared there"),
         "{}",

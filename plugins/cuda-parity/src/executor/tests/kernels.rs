@@ -1,4 +1,4 @@
-//! The sources of kernels: what NVRTC says to them, and codes of narrow floats.
+//! The sources of kernels: whether NVRTC accepts them, and codes of narrow floats.
 
 use std::fs;
 use std::path::PathBuf;
@@ -54,7 +54,7 @@ pub(super) fn drawn(dtype: DType, shape: &[usize], seed: u64) -> Tensor {
     Tensor::of_floats(dtype, shape.to_vec(), items.collect()).unwrap()
 }
 
-/// Every family in every float type gives what the evaluator gives, and NVRTC compiles what ran.
+/// Every family in every float type agrees with the evaluator, and NVRTC compiles the kernels that ran.
 #[test]
 fn every_family_of_kernels_means_what_it_should_and_is_compiled_by_nvrtc() {
     for threads in [1, 4, -4, 16, -16] {

@@ -46,7 +46,7 @@ fn emulated(threads: u32) -> Option<Emulated> {
     Emulated::new(threads).map_err(|why| onnxport_harness::note(&why.message)).ok()
 }
 
-/// The outputs of a model, and what was computed where.
+/// The outputs of a model, and counts of nodes by device.
 fn outputs(
     engine: &mut Engine,
     model: &Model,

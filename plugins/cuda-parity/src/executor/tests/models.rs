@@ -1,4 +1,4 @@
-//! Graphs, end to end: chains, control flow, memory, and what is told.
+//! Graphs, end to end: chains, control flow, memory, and messages.
 
 use onnxport_ir::ir::Model;
 use onnxport_ir::ops::{Fault, Limits, Tensor, Value};

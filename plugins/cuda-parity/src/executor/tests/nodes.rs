@@ -72,7 +72,7 @@ fn judge(engine: &mut Engine, case: &Path, model: &Model, lacking: &mut BTreeMap
 /// The test that is refused: before opset 9 a batch was around everything that is scanned.
 const REFUSED: &str = "node/scan_sum";
 
-/// What came of some of the tests.
+/// The results of some of the tests.
 #[derive(Default)]
 struct Found {
     /// How many are close, by how close.

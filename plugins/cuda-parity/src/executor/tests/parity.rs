@@ -135,7 +135,7 @@ fn small_architectures_agree(engine: &mut Engine, bound: f64) -> u64 {
         });
         assert!(counts.lacking.is_empty(), "{name}: {:?}", counts.lacking);
         assert_eq!(seen, expected.len(), "{name}");
-        // What was planned is all that was taken.
+        // A run allocates only the planned memory.
         assert!(engine.peak() <= engine.planned, "{name}: {} of {}", engine.peak(), engine.planned);
         println!("{name}, {}: {seen} nodes agree to {worst:.1e}", engine.describe());
         library += counts.library;

@@ -27,7 +27,7 @@ const FEATURES: usize = 4;
 const HIDDEN: usize = 6;
 
 impl Layer<'_> {
-    /// The model, and what it is run on.
+    /// The model and its inputs.
     fn case(&self, steps: usize) -> (Model, Vec<Option<Value>>) {
         let &Self { op, gates, directions, dtype, batch_first, .. } = self;
         let first = |a: usize, b: usize, c: usize| if batch_first { [b, a, c] } else { [a, b, c] };
@@ -131,7 +131,7 @@ fn what_is_not_given_is_zero() {
     }
     for (op, gates) in [("RNN", 1), ("GRU", 3), ("LSTM", 4)] {
         Layer { op, gates, given: [false; 5], ..PLAIN }.agrees(4, STEPS);
-        // Without steps, states stay what they were.
+        // Without steps, states do not change.
         Layer { op, gates, ..PLAIN }.agrees(4, 0);
         Layer { op, gates, ..PLAIN }.agrees(4, 1);
     }

@@ -164,7 +164,7 @@ fn lists_hold_tensors_of_texts() {
     assert_eq!(Model::parse(&text).unwrap().to_text(), text);
 }
 
-/// [`graph`] with two more weights, all of them still to be given; the last is the one before it.
+/// [`graph`] with two more weights, all of them unbound; the last is the one before it.
 fn waiting(metadata: &str) -> ModelProto {
     let wait = |name: &str, dims: &[i64], bytes: &str| TensorProto {
         data_location: Some(DataLocation::External as i32),

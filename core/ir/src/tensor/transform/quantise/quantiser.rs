@@ -107,7 +107,7 @@ impl SharedQuantiser {
             scale.is_finite() && (is_signed || **scale > 0.0) && is_rounded
         };
         if let Some(scale) = made.scales.iter().find(|scale| !stored(scale)) {
-            return wrong(format!("the scale {scale}, which is no number above 0 that {} has", at.dtype));
+            return wrong(format!("the scale {scale}, which is not a positive number of type {}", at.dtype));
         }
         let codes = at.bits.codes(at.symmetric);
         let zeros = if at.symmetric { 0..=0 } else { codes.clone() };

@@ -34,37 +34,37 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Convert a program and verify the result
     Convert(Box<convert::Arguments>),
-    /// List everything in a program that cannot be converted
+    /// List everything in a program that onnxport cannot convert
     Check(check::Arguments),
-    /// Show what a .pt2 or .onnx file, or a file of weights, holds
+    /// Show the contents of a .pt2, .onnx or weight file
     Inspect(inspect::Arguments),
-    /// Run a model and compare what it computes with what PyTorch computed
+    /// Run a model and compare its outputs with PyTorch's
     Verify(verify::Arguments),
-    /// Find the first node, or the first step of the optimizer, that computes something else
+    /// Find the first node or optimizer step whose results diverge
     Bisect(Box<bisect::Arguments>),
-    /// Say what differs between two ONNX models, node by node
+    /// Compare two ONNX models node by node
     Diff(Box<Hosted<DiffRequest>>),
-    /// Run an ONNX model once, and show or write what comes out
+    /// Run an ONNX model once and show or save its outputs
     Run(Box<Hosted<RunRequest>>),
-    /// Say where the time of a model goes in ONNX Runtime, or what is slower in another one
+    /// Show where a model spends its time in ONNX Runtime, or compare two models
     Profile(Box<profile::Arguments>),
-    /// Read an ONNX model, check it and write it again
+    /// Read an ONNX model, check it, optimize it and write it back
     Optimize(Box<Hosted<OptimizeRequest>>),
-    /// Say what an ONNX model consists of, as a page or as data
+    /// Describe an ONNX model as a page or as data
     Report(report::Arguments),
     /// Draw the graph of a program, a model or a rule, folded by module
     Draw(draw::Arguments),
-    /// List the operators that can be converted
+    /// List the supported operators
     Ops(ops::Arguments),
-    /// List the rules and passes of the optimizer, or show what one does
+    /// List the optimizer's rules and passes, or show one in detail
     Rules(rules::Arguments),
-    /// Show, make and check plugins
+    /// List, inspect, check and create plugins
     Plugin(plugin::Arguments),
-    /// Convert several programs into a folder, with one data file for all
+    /// Convert several programs into one folder with shared weights
     Package(Box<package::Arguments>),
-    /// Give a model weights
+    /// Bind weights to a model
     Weights(weights::Arguments),
-    /// Print the JSON schema of options in a file, or of what a command prints with --json
+    /// Print the JSON schema of onnxport.toml or of a command's --json output
     Schema(schema::Arguments),
     /// Explain a diagnostic code
     Explain(explain::Arguments),

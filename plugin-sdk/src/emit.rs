@@ -37,7 +37,9 @@ macro_rules! binary {
 /// [`Edit`](crate::Edit).
 ///
 /// Values take part in formulas: `(x - mean) * cx.reciprocal(deviation)`. A number takes the element type of the value
-/// beside it. Emitting never fails in the author's code: an error is recorded, and whatever the lowering, the rule or
+/// beside it.
+///
+/// Emitting never fails in the author's code: an error is recorded, and whatever the lowering, the rule or
 /// the pass returns is refused with the reason.
 pub trait Emit: Sized {
     /// A value of the graph.

@@ -1,5 +1,6 @@
-//! Short accessors for data borrowed from the host. The host's slices and texts are valid as stated; an invalid one, of
-//! a broken host, reads as empty.
+//! Short accessors for data borrowed from the host.
+//!
+//! The host's slices and texts are valid as stated; an invalid one, of a broken host, reads as empty.
 
 use onnxport_abi::{RSlice, RSliceMut, RStr};
 

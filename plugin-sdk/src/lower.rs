@@ -22,8 +22,9 @@ use crate::{Arg, DType, Emit, Fact, FromArg, Literal, Refusal, Res, ResultFact, 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Value(pub(crate) u32);
 
-/// The call being lowered and the graph that it is lowered into. The methods that emit are those of [`Emit`], which is
-/// in the prelude.
+/// The call being lowered and the graph that it is lowered into.
+///
+/// The methods that emit are those of [`Emit`], which is in the prelude.
 pub struct Lower<'h> {
     pub(crate) call: CallView<'h>,
     pub(crate) emission: Rc<Emission>,

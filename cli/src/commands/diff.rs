@@ -76,7 +76,7 @@ pub(crate) fn structure(found: &Diff) -> String {
 
 fn more(text: &mut String, all: usize, noun: &str) {
     if all > SHOWN {
-        let _ = writeln!(text, "  and {} more; --json has all", count(all - SHOWN, noun));
+        let _ = writeln!(text, "  and {} more; --json lists all", count(all - SHOWN, noun));
     }
 }
 
@@ -102,7 +102,7 @@ fn numbers(values: &Report) -> String {
     let worst = values.rows.iter().map(|row| row.error).fold(0.0, f64::max);
     let _ = writeln!(
         text,
-        "{}  {} compared by {}, off by {worst:.2e} at most, {} without counterpart",
+        "{}  {} compared by {}: relative error at most {worst:.2e}, {} without counterpart",
         bold("values"),
         count(values.rows.len(), "value"),
         plain(&values.model),
@@ -111,7 +111,7 @@ fn numbers(values: &Report) -> String {
     for row in departing.iter().take(SHOWN) {
         let _ = writeln!(
             text,
-            "    {} {}: off by {:.2e}, its inputs by {:.2e}  {}",
+            "    {} {}: relative error {:.2e}, inputs {:.2e}  {}",
             plain(&row.value),
             plain(&row.got),
             row.error,

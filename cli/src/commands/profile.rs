@@ -24,27 +24,26 @@ use crate::progress::Progress;
 /// Arguments of `profile`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The ONNX model, or a profile of one that was written as .json
+    /// The ONNX model, or a profile saved as .json
     model: PathBuf,
-    /// Another model, which is run in turn with the first one, or another profile: what takes more or less time there
+    /// Another model or saved profile to compare with; models are run alternately
     #[arg(long, value_name = "ONNX|JSON")]
     against: Option<PathBuf>,
     #[command(flatten)]
     given: Inputs,
-    /// What drawn values depend on: floats between -1 and 1, integers and truth values 0 or 1, for inputs that are not
-    /// given
+    /// Seed for random inputs: floats between -1 and 1, integers and booleans 0 or 1
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     seed: u64,
-    /// The size of a dynamic dimension of drawn inputs, by its name or its place, such as batch=2 or x:0=2
+    /// The size of a dynamic dimension of random inputs, by name or by input and axis, such as batch=2 or x:0=2
     #[arg(long, value_name = "NAME=SIZE")]
     dim: Vec<DimSize>,
-    /// How often each model is run, after two runs that do not count
+    /// How many times to run each model, after two warm-up runs
     #[arg(long, value_name = "NUMBER", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     runs: u32,
-    /// How many threads the runtime may use within an operator; otherwise it chooses
+    /// How many threads the runtime may use within an operator; chosen by the runtime by default
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=4096))]
     threads: Option<u32>,
-    /// Show the times by this alone
+    /// Show only this breakdown
     #[arg(long, value_enum, value_name = "WHAT")]
     by: Option<By>,
     /// Show every row
@@ -63,9 +62,9 @@ pub(crate) struct Arguments {
 pub(super) enum By {
     /// The operators, as the runtime calls them
     Operator,
-    /// The modules, each with those inside of it
+    /// The modules, including their submodules
     Module,
-    /// The lines of the user's code
+    /// The lines of source code
     Line,
     /// The nodes that the runtime ran
     Node,
@@ -127,7 +126,7 @@ fn measured(
     let mut models: Vec<(usize, &Path)> = Vec::new();
     for (at, path) in std::iter::once(&arguments.model).chain(&arguments.against).enumerate() {
         if !path.is_file() {
-            let message = format!("there is no file {}", path.display());
+            let message = format!("file not found: {}", path.display());
             return Err(Diagnostic::error(Code::READ_IO, message).into());
         }
         if !is_saved(path) {
@@ -204,7 +203,7 @@ fn answers(by: By, profile: &Profile) -> Result<(), Diagnostic> {
         By::Line if !profile.knows_lines() => "a line of code",
         _ => return Ok(()),
     };
-    let message = format!("no node of `{}` names {lacking}", profile.model);
+    let message = format!("no node of `{}` records {lacking}", profile.model);
     Err(Diagnostic::error(Code::RUN_PROFILE, message)
         .help("convert with --metadata full, or ask for --by operator or --by node"))
 }
@@ -216,9 +215,9 @@ fn drawn_sizes(model: &Path, signature: &Signature, inputs: &[Computed]) -> Opti
         return None;
     }
     let shapes: Vec<String> = inputs.iter().map(|input| format!("{}{:?}", input.name, input.shape)).collect();
-    let message = format!("`{}` ran at drawn sizes: {}", model.display(), shapes.join(", "));
+    let message = format!("`{}` ran with randomly chosen sizes: {}", model.display(), shapes.join(", "));
     let note = Diagnostic { severity: Severity::Note, ..Diagnostic::error(Code::RUN_PROFILE, message) };
-    Some(note.help("times depend on sizes: state them with --dim NAME=SIZE"))
+    Some(note.help("times depend on sizes; set them with --dim NAME=SIZE"))
 }
 
 /// What a model does not say of its nodes.
@@ -229,7 +228,7 @@ fn silence(profile: &Profile) -> Option<Diagnostic> {
         (false, true) => "no modules",
         (false, false) => "neither modules nor lines of code",
     };
-    let message = format!("nodes of `{}` name {lacking}", profile.model);
+    let message = format!("nodes of `{}` record {lacking}", profile.model);
     let note = Diagnostic { severity: Severity::Note, ..Diagnostic::error(Code::RUN_PROFILE, message) };
     Some(note.help("convert with --metadata full to see them"))
 }

@@ -19,14 +19,14 @@ use crate::runtime::Running;
 #[derive(Args, Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default)]
 pub struct DiffRequest {
-    /// An ONNX model
+    /// The first ONNX model
     pub a: PathBuf,
-    /// Another one
+    /// The second ONNX model
     pub b: PathBuf,
-    /// Run both models, and hold their values against each other, node by node
+    /// Also run both models and compare their values node by node
     #[arg(long)]
     pub values: bool,
-    /// End with exit code 4 where anything differs
+    /// Exit with code 4 if the models differ
     #[arg(long)]
     pub exit_code: bool,
     /// The values that both are run on.

@@ -23,8 +23,7 @@ use crate::value::{ByteSize, as_text, text};
 #[derive(Args, Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default)]
 pub struct Inputs {
-    /// The value of an input: a .npy file, or a file of weights that holds a tensor of this name or one alone;
-    /// can be repeated
+    /// A value for an input: a .npy file, or a weight file with a single tensor or one of this name; can be repeated
     #[arg(
         long,
         value_name = "NAME=FILE",
@@ -32,7 +31,7 @@ pub struct Inputs {
         value_hint = ValueHint::FilePath
     )]
     pub input: Vec<NamedFile>,
-    /// A file with values for inputs by their names: .npz, .safetensors or another file of weights
+    /// A file with values for inputs by name: .npz, .safetensors or another weight file
     #[arg(long, value_name = "FILE")]
     pub inputs: Vec<PathBuf>,
 }
@@ -62,13 +61,13 @@ pub struct Feeding {
     #[command(flatten)]
     #[serde(flatten)]
     pub given: Inputs,
-    /// What drawn values depend on
+    /// Seed for random values
     #[arg(long, value_name = "NUMBER", default_value_t = Self::default().seed)]
     pub seed: u64,
-    /// The size of a dynamic dimension of drawn inputs, by its name or its place, such as batch=2 or x:0=2
+    /// The size of a dynamic dimension of random inputs, by name or by input and axis, such as batch=2 or x:0=2
     #[arg(long, value_name = "NAME=SIZE")]
     pub dim: Vec<DimSize>,
-    /// What the values that are held at once may take in memory; larger models are compared in several rounds
+    /// Memory budget for the values held at once; larger models are compared in several rounds
     #[arg(long, value_name = "SIZE", default_value_t = Self::default().round_memory)]
     pub round_memory: ByteSize,
 }

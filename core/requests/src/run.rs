@@ -25,13 +25,13 @@ pub struct RunRequest {
     #[command(flatten)]
     #[serde(flatten)]
     pub given: Inputs,
-    /// Draw the inputs that are not given: floats between -1 and 1, integers and truth values 0 or 1
+    /// Use random values for missing inputs: floats between -1 and 1, integers and booleans 0 or 1
     #[arg(long)]
     pub random: bool,
-    /// What drawn values depend on
+    /// Seed for random values
     #[arg(long, value_name = "NUMBER", default_value_t = 0, requires = "random")]
     pub seed: u64,
-    /// The size of a dynamic dimension of drawn inputs, by its name or its place, such as batch=2 or x:0=2
+    /// The size of a dynamic dimension of random inputs, by name or by input and axis, such as batch=2 or x:0=2
     #[arg(long, value_name = "NAME=SIZE", requires = "random")]
     pub dim: Vec<DimSize>,
     /// Write the outputs to this file, .safetensors

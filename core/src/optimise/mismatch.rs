@@ -48,17 +48,17 @@ impl Mismatch {
         };
         match &self.why {
             Why::Operator(term, Some(found)) if pattern.fits(*term, graph, *found) => {
-                format!("`{}` would be two different nodes, or one that stands for two", op(term))
+                format!("`{}` would match two different nodes, or one node twice", op(term))
             }
             Why::Operator(term, Some(found)) => {
-                format!("there is a `{}` where `{}` is needed", graph.nodes[*found].op, op(term))
+                format!("found `{}` instead of `{}`", graph.nodes[*found].op, op(term))
             }
             Why::Operator(term, None) => {
-                format!("an input of the graph or a constant stands where `{}` is needed", op(term))
+                format!("found a graph input or constant instead of `{}`", op(term))
             }
             Why::Output(term) => format!("another output of `{}` is read", op(term)),
             Why::Attribute(term, name) => {
-                format!("the attribute `{name}` of `{}` is not what the pattern says", op(term))
+                format!("the attribute `{name}` of `{}` does not match the pattern", op(term))
             }
             Why::FurtherAttribute(term, name) => {
                 format!("`{}` has an attribute `{name}`, which the pattern does not mention", op(term))
@@ -84,12 +84,12 @@ impl Mismatch {
                 format!("the extent `{name}` would be two different ones")
             }
             Why::Used(term, value) => {
-                format!("what the inner `{}` makes{} is read elsewhere", op(term), named(value))
+                format!("the result of the inner `{}`{} has other readers", op(term), named(value))
             }
             Why::OtherBlock(term) => format!("the inner `{}` lies in another block", op(term)),
-            Why::NoRoot(term) => format!("there is no `{}` beside it that fits", op(term)),
+            Why::NoRoot(term) => format!("no other `{}` matches beside it", op(term)),
             Why::NoPlace => {
-                "what reads the first of its results stands in front of what others need".to_owned()
+                "a reader of its first result comes before values that other roots need".to_owned()
             }
             Why::TooMany => "there are too many ways in which the pattern could fit".to_owned(),
         }

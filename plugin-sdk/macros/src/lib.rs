@@ -40,7 +40,7 @@ pub fn simple(item: TokenStream) -> TokenStream {
     simple::expand(item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
-/// Registers rewrite rules. A rule is a documentation comment, a name, a pattern and what takes its place:
+/// Registers rewrite rules. A rule is a doc comment, a name, a pattern and a replacement:
 ///
 /// ```ignore
 /// rules! {
@@ -58,27 +58,27 @@ pub fn simple(item: TokenStream) -> TokenStream {
 ///
 /// In a pattern, an operator has operands, then attributes:
 ///
-/// | operand | what it matches |
+/// | operand | matches |
 /// |---|---|
 /// | `x` | any value; the same one everywhere in the pattern |
 /// | `const w` | the same, and an initializer |
 /// | `x?` | an input that may be left out; `x` is an `Option` then |
 /// | `_` | any value, which gets no name |
 /// | `1.5` | a small constant that is 1.5 throughout |
-/// | `Op(…)` | what a node makes; `Op(…).1` is its second output |
+/// | `Op(…)` | the output of a node; `Op(…).1` is its second output |
 /// | `each(x)`, `each(x, y)` | what an elementwise operator makes of `x`, or a broadcasting one of exactly these |
 /// | `view(x)` | what an operator makes that only gives `x` another shape |
 /// | `reduce(x, axes)` | what a reduction makes of `x` |
 ///
-/// | attribute | what it matches |
+/// | attribute | matches |
 /// |---|---|
 /// | `perm = p` | any value, which `p` stands for; the same one everywhere in the pattern |
 /// | `axis = 1` | this integer; also a float, a text, a list of numbers |
 /// | `axis = 1?`, `perm = p?` | the same, or no such attribute |
 ///
-/// Inputs and attributes that a pattern does not mention must not be there, unless `..` stands last. Before
-/// an operator may stand `node @` (a name for the node), `commutative` (the first two operands may be
-/// swapped), `shared` (others may read what an inner node makes as well) and `"domain"::`.
+/// Inputs and attributes that a pattern does not mention must not be there, unless `..` stands last. Before an operator
+/// may stand `node @` (a name for the node), `commutative` (the first two operands may be swapped), `shared` (the
+/// output of an inner node may have other readers) and `"domain"::`.
 ///
 /// An operator that ONNX does not have fails to compile, in patterns and in what takes their place. `""::Name(…)` is not checked.
 ///
@@ -98,9 +98,9 @@ pub fn simple(item: TokenStream) -> TokenStream {
 /// After the pattern may stand `if` and a
 /// condition, an expression over the pattern's names: a truth value, or a `Res` with a reason.
 ///
-/// What takes the place is an operator over the pattern's values, whose attributes are expressions; one of
-/// the values; a block of code over `cx`, a `Rewrite`, that makes a value; or the name of a function
-/// `fn(&Rewrite<'h>) -> Res<ValueRef<'h>>` (a `Vec` for several outputs).
+/// The replacement is an operator over the pattern's values, whose attributes are expressions; one of the values; a
+/// block of code over `cx`, a `Rewrite`, that makes a value; or the name of a function `fn(&Rewrite<'h>) ->
+/// Res<ValueRef<'h>>` (a `Vec` for several outputs).
 #[proc_macro]
 pub fn rules(item: TokenStream) -> TokenStream {
     rules::expand(item.into()).unwrap_or_else(syn::Error::into_compile_error).into()

@@ -1,4 +1,4 @@
-"""What onnxport reports: a code, a message, where it is, and what helps."""
+"""Diagnostics: a code, a message, its location, and a next step."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _IN_PYTHON = ("lowering", "class", "kernel")
 class Suggestion:
     """Something to paste: it makes the next step, or a begin of it.
 
-    `subject` says what it is about: `lowering`, `plugin` (the same in Rust), `module`, `shapes`,
+    `subject` is its kind: `lowering`, `plugin` (the same in Rust), `module`, `shapes`,
     `class`, `kernel`. `text` goes in front of `line` of `file`, where these are known.
     """
 
@@ -102,7 +102,7 @@ def sarif(diagnostics: Iterable[Diagnostic], root: str) -> str:
 
 
 def text(diagnostics: Iterable[Diagnostic]) -> str:
-    """Return what a terminal shows. Those that differ only in their place are shown once."""
+    """Return the text for a terminal. Diagnostics that differ only in location are shown once."""
     diagnostics = tuple(diagnostics)
     groups: dict[tuple[str, str, str], list[Diagnostic]] = {}
     for one in diagnostics:

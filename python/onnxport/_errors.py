@@ -18,9 +18,9 @@ from onnxport._diagnostics import Diagnostic
 
 
 class Error(RuntimeError):
-    """What onnxport raises.
+    """The exceptions of onnxport.
 
-    `diagnostics` says in detail what is wrong, `exit` is the exit code of the command.
+    `diagnostics` lists the problems in detail; `exit` is the exit code of the command.
     """
 
     exit: ClassVar[int] = 70
@@ -72,9 +72,9 @@ class CaptureError(UnsupportedError):
 
 
 class MismatchError(Error):
-    """The model does not compute what it must. `report` is all that the command says, if one ran.
+    """The model's results are wrong. `report` is the full output of the command, if one ran.
 
-    It has what `onnxport verify --json` prints: every case, output by output.
+    It has the output of `onnxport verify --json`: every case, output by output.
     """
 
     exit = 4

@@ -1,4 +1,4 @@
-"""What an exported program says about its inputs, outputs and dimensions."""
+"""The inputs, outputs and dimensions of an exported program."""
 
 from __future__ import annotations
 

@@ -36,20 +36,20 @@ def assert_onnx_program(
     backend: Literal["onnxruntime", "reference"] = "onnxruntime",
     **options: Any,
 ) -> None:
-    """Assert that the model gives what the exported program gives, by `ONNXProgram.verify`.
+    """Assert that the model agrees with the exported program, by `ONNXProgram.verify`.
 
     By default both are called with the example inputs of the program, and with calls that are drawn
     from it.
 
     Args:
-        program: What `onnxport.export` returned.
+        program: The result of `onnxport.export`.
         rtol: The relative tolerance; by default that of the element type.
         atol: The absolute tolerance.
         args: Positional arguments to call both with.
         kwargs: Keyword arguments.
         strategy: How the program must have been captured: `non-strict`, `strict` or `draft`, or one
             of PyTorch's names; None for anyhow.
-        backend: What runs the model: ONNX Runtime, or onnxport's own evaluator.
+        backend: The runtime: ONNX Runtime, or onnxport's own evaluator.
         options: Further ones of `ONNXProgram.verify`, such as `tolerance="auto"`.
 
     Raises:
@@ -92,7 +92,7 @@ def check_rule(
     another one within its bound.
 
     Args:
-        rule: What `@onnxport.rule` made.
+        rule: A rule made by `@onnxport.rule`.
         values: An element type and a shape for each value of the pattern, by name. Names in a shape
             are sizes that are drawn. What is not there is a matrix of float32; None leaves out a
             part that may be missing. Of several alternatives the first is tried.

@@ -1,4 +1,4 @@
-"""`onnxport.export`: what `torch.onnx.export` takes, and what onnxport makes of it."""
+"""`onnxport.export`, with the signature of `torch.onnx.export`."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def export(
             the model. Where `kwargs` is not given, a dict in the last place is taken for it.
         f: Where to write the model. Leave it out and call `save` of the result.
         kwargs: Keyword arguments of the example call.
-        verbose: Say what is being done.
+        verbose: Print progress.
         input_names: Names for the inputs, in order; those that are left over keep theirs.
         output_names: Names for the outputs, in order.
         opset_version: The version of ONNX's operators; by default the recommended one.
@@ -101,8 +101,8 @@ def export(
             looked for, as the command does it (`docs/options.md`); `False` reads none.
         preset: The preset of that file to use.
         plugins: Paths of plugins to load.
-        rules: Rules that join the standard ones: what `@onnxport.rule` makes.
-        passes: Passes over the graph: what `@onnxport.graph_pass` makes.
+        rules: Rules besides the standard ones, made by `@onnxport.rule`.
+        passes: Passes over the graph, made by `@onnxport.graph_pass`.
 
     Returns:
         The program; call it, save it, look into it.

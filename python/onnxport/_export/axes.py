@@ -26,7 +26,7 @@ def to_shapes(
     """Return dynamic shapes for `axes`, whose keys are names of inputs and outputs.
 
     Inputs are called by `input_names`, in the order of the flattened tensors, or else by the names
-    of the parameters. What is said about outputs follows from the inputs.
+    of the parameters. Axes of outputs follow from the inputs.
     """
     message = (
         "`dynamic_axes` is deprecated: give `dynamic_shapes`, which also takes names of dimensions"

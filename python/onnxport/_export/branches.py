@@ -1,4 +1,4 @@
-"""What to write in the place of a decision by data."""
+"""Replacements for data-dependent branches."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ STRATEGIES: tuple[Strategy, ...] = ("non-strict", "strict", "draft")
 
 @dataclass(frozen=True)
 class Attempt:
-    """One strategy, how long it took, and what it failed with."""
+    """One strategy, its time, and its error."""
 
     strategy: Strategy
     seconds: float
@@ -103,7 +103,7 @@ def _refused(
 
 
 def _module(model: Any) -> torch.nn.Module:
-    """Return a module for what is to be exported."""
+    """Return the object to export as a module."""
     if isinstance(model, (torch.jit.ScriptModule, torch.jit.ScriptFunction)):
         help = "export the original module"
         raise _errors.usage(

@@ -1,4 +1,4 @@
-"""Why PyTorch cannot export a module, from what its attempts failed with."""
+"""Why PyTorch cannot export a module, from the errors of its attempts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def diagnostics(
     kwargs: trees.Kwargs,
     attempts: Sequence[Any],
 ) -> tuple[Diagnostic, ...]:
-    """Return what to tell the user, who calls the module `name`; `attempts` all failed."""
+    """Return the diagnostic for the module `name`, whose `attempts` all failed."""
     errors = [attempt.error for attempt in attempts if attempt.error is not None]
     found = classes.problem(module, args, kwargs) or _by_kernel(errors)
     if found is not None:
@@ -33,7 +33,7 @@ def diagnostics(
 
 
 def _by_kernel(errors: Iterable[BaseException]) -> Diagnostic | None:
-    """Look for a custom operator of which PyTorch does not know what its results look like."""
+    """Look for a custom operator whose results PyTorch cannot infer."""
     for error in errors:
         func = getattr(error, "func", None)
         if type(error).__name__ == "UnsupportedOperatorException" and func is not None:
@@ -83,7 +83,7 @@ def _general(name: str, attempts: Sequence[Any]) -> Diagnostic:
 
 
 def _notes(attempts: Sequence[Any], stated: str) -> tuple[str, ...]:
-    """Return what the strategies failed with, each error once; `stated` is in the message."""
+    """Return the errors of the strategies, each once; `stated` is in the message."""
     strategies: dict[str, list[str]] = {}
     for attempt in attempts:
         error = f"{_reason(attempt.error)}{_explained(attempt.error)}"
@@ -99,11 +99,11 @@ def _reason(error: BaseException) -> str:
 
 
 def first_line(error: BaseException | None) -> str:
-    """Return the first line of what an error says."""
+    """Return the first line of an error's message."""
     return str(error).strip().split("\n", 1)[0]
 
 
 def _explained(error: BaseException | None) -> str:
-    """Return what Dynamo explains below its first line."""
+    """Return Dynamo's explanation below its first line."""
     found = re.search(r"^\s*Explanation: (.+)$", str(error), re.MULTILINE)
     return f": {found[1].strip()}" if found else ""

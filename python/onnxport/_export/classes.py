@@ -35,7 +35,7 @@ _PLAIN = (
 
 
 def problem(model: Any, args: trees.Args, kwargs: trees.Kwargs) -> Diagnostic | None:
-    """Return what there is to say of the first argument of an unknown class, if there is one."""
+    """Return the diagnostic for the first argument of an unknown class, if there is one."""
     for path, value in _leaves(model, args, kwargs):
         kind = type(value)
         if isinstance(value, _PLAIN) or kind in pytree.SUPPORTED_NODES:

@@ -1,4 +1,4 @@
-"""What draft export finds, as diagnostics."""
+"""Findings of draft export as diagnostics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from onnxport._export import branches, kernels, places
 
 
 def findings(program: ExportedProgram) -> tuple[Diagnostic, ...]:
-    """Return what draft export assumed: the model is right only where this holds."""
+    """Return the assumptions of draft export: the model is only valid where these hold."""
     report = getattr(program, "_report", None)
     if report is None or report.successful():
         return ()

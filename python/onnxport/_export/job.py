@@ -1,4 +1,4 @@
-"""One export: capture, hand over, convert, and say what happened."""
+"""One export: capture, convert and report."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from onnxport._operators.functions import Custom
 
 @dataclass
 class Job:
-    """What is to be done besides the conversion, and how long each stage took."""
+    """The tasks besides the conversion, and the time of each stage."""
 
     folder: Path
     options: dict[str, Any]
@@ -211,7 +211,7 @@ class Job:
 
 
 def said(finding: Diagnostic) -> str:
-    """Return a finding as a warning shows it, with what can be pasted."""
+    """Return a finding as a warning shows it, with code to paste."""
     return _diagnostics.text([finding])
 
 
@@ -252,7 +252,7 @@ def _with_signature(model: Any) -> Any:
 def _of_exportable(
     model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], shapes: Any
 ) -> tuple[tuple[Any, ...], dict[str, Any], Any, dict[str, Any]]:
-    """Ask a `torch.onnx.ExportableModule` for what was not given."""
+    """Ask a `torch.onnx.ExportableModule` for missing arguments."""
     import torch.onnx
 
     kind = getattr(torch.onnx, "ExportableModule", None)

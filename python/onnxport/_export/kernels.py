@@ -1,4 +1,4 @@
-"""Operators of which PyTorch does not know what their results look like."""
+"""Operators whose results PyTorch cannot infer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from onnxport._export import places
 def problem(
     severity: Severity, target: str, reason: str | None = None, profiles: Iterable[Any] = ()
 ) -> Diagnostic:
-    """Return what there is to say of `target`: its fake kernel is missing, or wrong."""
+    """Return the diagnostic for `target`, whose fake kernel is missing or wrong."""
     name = _qualified(target)
     where, after = _definition(name)
     if reason is not None:

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def report(program: Any, seconds: Mapping[str, float], error: BaseException | None) -> str:
-    """Return the report in Markdown: what was done, how long it took, what is to be known."""
+    """Return the report in Markdown: steps, times and findings."""
     lines = ["# Export to ONNX", ""]
     lines += ["Succeeded." if error is None else f"Failed: {type(error).__name__}.", ""]
     attempts = getattr(error, "attempts", None) or getattr(

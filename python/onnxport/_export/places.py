@@ -44,7 +44,7 @@ def warn(message: str) -> None:
 
 
 def at(file: str, line: int) -> dict[str, Any]:
-    """Return what a diagnostic says of a line."""
+    """Return the description of a line in a diagnostic."""
     return {"file": file, "line": line, "source": linecache.getline(file, line).strip() or None}
 
 

@@ -1,4 +1,4 @@
-"""What PyTorch logs about attempts whose failures are reported anyway."""
+"""PyTorch's logs about attempts whose failures are reported anyway."""
 
 from __future__ import annotations
 

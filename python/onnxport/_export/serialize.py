@@ -1,4 +1,4 @@
-"""An exported program as what crosses to Rust: JSON, and tensors by their pointers."""
+"""An exported program in its form for Rust: JSON, and tensors by their pointers."""
 
 from __future__ import annotations
 

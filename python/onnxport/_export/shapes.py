@@ -1,4 +1,4 @@
-"""Dynamic shapes: what `torch.export.export` takes, and strings in the places of dimensions.
+"""Dynamic shapes: those of `torch.export.export`, and strings for dimensions.
 
 A string is a dimension that is dynamic and has this name. Where a name stands at several axes of
 equal size, they are asked to be one dimension; where the program does not allow that, each is one
@@ -43,7 +43,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the user wants to be dynamic.
+    """The dimensions that should be dynamic.
 
     `candidates` are what `torch.export.export` is to be given, one after the other. `fixed_ones` is
     given when none of them succeeds: axes of size 1, which may be broadcast, stay at 1 in it.
@@ -66,7 +66,7 @@ class Wanted:
 
 
 def read(model: Any, args: trees.Args, kwargs: trees.Kwargs, shapes: Shapes) -> Wanted:
-    """Return what `shapes` asks for, for a call of `model`."""
+    """Return the dynamic dimensions of `shapes` for a call of `model`."""
     if shapes is None:
         return Wanted((None,))
     if isinstance(shapes, _COLLECTIONS):
@@ -96,7 +96,7 @@ def read(model: Any, args: trees.Args, kwargs: trees.Kwargs, shapes: Shapes) -> 
 def _collected(
     model: Any, args: trees.Args, kwargs: trees.Kwargs, shapes: AdditionalInputs | ShapesCollection
 ) -> Wanted:
-    """Return what further inputs, or shapes by tensor, ask for."""
+    """Return the dynamic dimensions of further inputs, or of shapes by tensor."""
     try:
         found = shapes.dynamic_shapes(model, args, kwargs)
     except Exception as error:

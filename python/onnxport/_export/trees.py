@@ -15,7 +15,7 @@ Kwargs = dict[str, Any]
 
 
 def forward(model: Any) -> Callable[..., Any]:
-    """Return what a call of `model` runs."""
+    """Return the function that a call of `model` runs."""
     return getattr(model, "forward", model)
 
 

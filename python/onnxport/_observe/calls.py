@@ -1,4 +1,4 @@
-"""Calls that were recorded, by the parameters of what was called."""
+"""Recorded calls, by the parameters of the called function."""
 
 from __future__ import annotations
 

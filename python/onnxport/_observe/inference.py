@@ -202,7 +202,7 @@ def _leaf(path: str, values: tuple[Any, ...], forced: bool) -> Leaf:
         )
     if any(value != known[0] or type(value) is not type(known[0]) for value in known):
         said = " and ".join(dict.fromkeys(repr(value) for value in known))
-        help = "what is no tensor becomes part of the model: export it once for each value"
+        help = "values that are not tensors become part of the model: export it once for each value"
         raise _errors.usage(f"`{path}` is {said} in different calls", help)
     if not isinstance(known[0], SCALARS):
         raise _errors.usage(

@@ -50,7 +50,7 @@ def observe(
 
 
 class Observer:
-    """Recorded calls, and what they say about the inputs.
+    """Recorded calls, and the inputs that follow from them.
 
     An axis is taken to be dynamic where its size differs between calls. `axes` says of each why.
     """
@@ -163,7 +163,7 @@ class Observer:
         if not kwargs or not args:
             return args or kwargs
         if len(args) > len(inference.positional):
-            raise _errors.usage("what `*args` takes has no name", "pass `as_args_kwargs=True`")
+            raise _errors.usage("arguments in `*args` have no names", "pass `as_args_kwargs=True`")
         return {**dict(zip(inference.positional, args, strict=True)), **kwargs}
 
     def _chosen(self, which: Any) -> tuple[Inference, int]:
@@ -207,7 +207,7 @@ class Observer:
         initializer: Any = None,
         skip_none: bool = True,
     ) -> list[dict[str, Any]]:
-        """Run the model on every recorded call, and compare with what the module gave.
+        """Run the model on every recorded call, and compare with the module's outputs.
 
         Returns:
             A row for each call: `SUCCESS`, `abs`, `rel`, `error` if there is one, and how long both

@@ -1,4 +1,4 @@
-"""What a notebook shows of a program."""
+"""The notebook view of a program."""
 
 from __future__ import annotations
 

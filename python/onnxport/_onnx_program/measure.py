@@ -1,4 +1,4 @@
-"""How far tensors are from what they should be: the measure of `onnxport verify`."""
+"""Differences between tensors, as `onnxport verify` measures them."""
 
 from __future__ import annotations
 

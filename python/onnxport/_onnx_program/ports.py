@@ -1,4 +1,4 @@
-"""What a model declares: inputs, outputs, and the states that it keeps between calls."""
+"""The declarations of a model: inputs, outputs, and states kept between calls."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class ONNXProgram(HeldModel):
     """
 
     def __init__(self, model: Any, exported_program: ExportedProgram | None = None) -> None:
-        """Hold a model: one of `onnx_ir`, or what the extension module made."""
+        """Hold a model: one of `onnx_ir`, or one of the extension module."""
         super().__init__(model)
         self._program = exported_program
         self._path: Path | None = None
@@ -57,7 +57,7 @@ class ONNXProgram(HeldModel):
         example: tuple[tuple[Any, ...], dict[str, Any]] | None = None,
         path: Path | None = None,
     ) -> ONNXProgram:
-        """Convert what `source` gives."""
+        """Convert the program of `source`."""
         program = cls(source.convert(options), exported_program)
         program._source, program._options, program._path = source, dict(options), path
         program.capture, program._example = capture, example
@@ -82,7 +82,7 @@ class ONNXProgram(HeldModel):
 
     @cached_property
     def report(self) -> dict[str, Any]:
-        """What `onnxport convert --json` says: inputs, outputs, what was done, how long it took."""
+        """The output of `onnxport convert --json`: inputs, outputs, steps, times."""
         said: dict[str, Any] = {"diagnostics": []}
         if self._native is not None:
             with public_errors():
@@ -91,7 +91,7 @@ class ONNXProgram(HeldModel):
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """What is to be known about the conversion, the findings of draft export included."""
+        """The diagnostics of the conversion, including findings of draft export."""
         found = () if self.capture is None else self.capture.diagnostics
         return (*found, *(Diagnostic.read(record) for record in self.report["diagnostics"]))
 
@@ -149,7 +149,7 @@ class ONNXProgram(HeldModel):
 
     @property
     def states(self) -> dict[str, Any]:
-        """What the model keeps from one call to the next, by name."""
+        """The states of the model between calls, by name."""
         return self._running().states
 
     def call_reference(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -264,7 +264,7 @@ class ONNXProgram(HeldModel):
         atol: float | None = None,
         **options: Any,
     ) -> Result:
-        """Compare with what the exported program computes, as `onnxport verify` does.
+        """Compare with the exported program, as `onnxport verify` does.
 
         Without a call of one's own the example is run, and calls with other sizes and values are
         drawn from it, as far as the program's guards allow. PyTorch says what they give, in this
@@ -280,7 +280,7 @@ class ONNXProgram(HeldModel):
                 `report="page.html"` and so on.
 
         Returns:
-            What `onnxport verify --json` prints. `verification` has every case, output by output.
+            The output of `onnxport verify --json`. `verification` has every case, output by output.
 
         Raises:
             MismatchError: They differ by more than the tolerances; its `report` says where.

@@ -18,7 +18,7 @@ _FURTHER = ("root", "roots")
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """A rule: what it looks for, and what takes its place."""
+    """A rule: a pattern and its replacement."""
 
     name: str
     documentation: str

@@ -49,7 +49,7 @@ def pieces(
         custom_translation_table: As `onnxport.export` has it.
         plugins: As `onnxport.export` has it.
         options: As `onnxport.export` has it.
-        progress: Called with a line about what begins, such as `converting layers.3`.
+        progress: Called with a line about each step, such as `converting layers.3`.
 
     Returns:
         The tree of the modules, each with a verdict, a reason and its error. `found` are those in

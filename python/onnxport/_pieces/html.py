@@ -1,4 +1,4 @@
-"""What a notebook shows of the pieces of a model."""
+"""The notebook view of the pieces of a model."""
 
 from __future__ import annotations
 

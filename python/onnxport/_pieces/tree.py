@@ -71,7 +71,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Pieces:
-    """What was found: the tree, and how many conversions that took."""
+    """The result: the tree, and the number of conversions."""
 
     root: Node
     conversions: int
@@ -94,7 +94,7 @@ class Pieces:
 
     @property
     def found(self) -> list[Node]:
-        """The modules in which what is wrong begins."""
+        """The modules at fault: failing ones without failing submodules."""
         return [node for node in self if node.begins]
 
     def to_json(self) -> str:
@@ -123,7 +123,7 @@ class Pieces:
 
 
 def said(node: Node) -> str:
-    """Return what a line says of a module."""
+    """Return the line about a module."""
     parts = [node.verdict]
     if node.max_abs_diff is not None:
         parts.append(

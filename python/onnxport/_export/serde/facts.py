@@ -1,4 +1,4 @@
-"""What the JSON says of values: types of tensors, numbers, expressions."""
+"""Values in the JSON: types of tensors, numbers, expressions."""
 
 from __future__ import annotations
 

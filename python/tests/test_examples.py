@@ -40,7 +40,7 @@ def test_every_example_is_on_the_page():
 
 
 def rows():
-    table = PAGE.split("## What you wrote")[1].split("\n\n")[1]
+    table = PAGE.split("## Migrating from")[1].split("\n\n")[1]
     return [line.split("|")[1:3] for line in table.splitlines()[2:]]
 
 

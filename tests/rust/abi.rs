@@ -138,7 +138,7 @@ fn a_plugin_without_optional_functions_works() {
 fn a_plugin_of_another_contract_is_refused_with_both_versions() {
     for (revision, theirs, why) in [
         ("MAJOR", "2.0", "the major versions differ"),
-        ("SHORT", "1.0", "it has 2 fields where 3 are needed"),
+        ("SHORT", "1.0", "it has 2 fields instead of 3"),
         ("CHANGED", "1.0", "the layout of `schemas` differs"),
     ] {
         let refused = Built::new(revision).refused();

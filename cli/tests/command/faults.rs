@@ -71,7 +71,7 @@ fn tables_that_lie_are_refused() {
     let version = "OP804";
     expect("major", &[], 5, &[version, "of contract 2.", "does not fit contract 1."]);
     expect("size", &[], 5, &[version, "plugin `wild`", "it claims", "bytes for fields of"]);
-    expect("short", &[], 5, &[version, "plugin `wild`", "it has 2 fields where 3 are needed"]);
+    expect("short", &[], 5, &[version, "plugin `wild`", "it has 2 fields instead of 3"]);
     expect("fields", &[], 5, &[version, "plugin `wild`", "the layout of `schemas` differs"]);
     expect("null_function", &[], 5, &[version, "plugin `wild`", "`lower` is null"]);
     expect("null_text", &[], 5, &[version, "plugin `wild`", "`schemas` is null"]);

@@ -706,7 +706,7 @@ struct onnxport_about_option_entry {
     uint32_t required;
     /* The default as text; empty when there is none. */
     onnxport_str default_;
-    /* What it does, one line. */
+    /* A description of one line. */
     onnxport_str doc;
     /* The values that it may have; empty when every value of the kind is right. */
     onnxport_slice_str allowed;
@@ -877,7 +877,7 @@ struct onnxport_lowering_host {
      * Takes: nothing borrowed. Gives: the value is borrowed until the call that passed this on returns.
      * Answers OK, INVALID. */
     uint32_t (*call)(onnxport_lowering_context cx, onnxport_lowering_call_view *out);
-    /* What is known about a value.
+    /* Facts about a value.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: nothing borrowed. Gives: the value is borrowed until the next call into the same table.
@@ -1243,7 +1243,7 @@ struct onnxport_graph_uses_view {
     uint32_t returned;
 };
 
-/* What an initializer is, without its bytes. */
+/* The description of an initializer, without its bytes. */
 struct onnxport_graph_initializer_view {
     /* The element type, a number of `TensorProto.DataType`. */
     int32_t dtype;

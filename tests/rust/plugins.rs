@@ -195,7 +195,7 @@ fn a_manifest_is_held_against_the_library() {
     state(&Manifest { version: "0.3.0".to_owned(), ..manifest.clone() });
     let (code, text) = refused(&search);
     assert_eq!(code, Code::PLUGIN_MANIFEST);
-    assert!(text.ends_with("states version `0.3.0`, the library says `0.2.0`"), "{text}");
+    assert!(text.ends_with("states version `0.3.0`, but the library `0.2.0`"), "{text}");
     // Shadowed by its id, the copy is not even loaded.
     let both = Search { plugins: vec![faulty().to_owned()], ..search.clone() };
     let found = host(&both).expect("the first source counts");

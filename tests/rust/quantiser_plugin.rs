@@ -281,7 +281,7 @@ fn a_weight_has_its_name_and_the_same_tensor_the_first() {
 fn a_quantiser_that_is_missing_or_newer_than_the_host_is_refused_with_the_reason() {
     for (root, code, words) in [
         (&others::OLD, Code::WEIGHT_SCHEME, "plugin `mine` has no quantiser `rows`"),
-        (&others::LATER, Code::PLUGIN_VERSION, "wants to see what this host cannot show it (granule 77)"),
+        (&others::LATER, Code::PLUGIN_VERSION, "needs a granule that this host does not support (77)"),
     ] {
         let mut model = Model::parse("opset 21\ngraph {\n  input %x: f32[2]\n  output %x as y\n}\n").unwrap();
         let scheme = "int8:block=channel,by=mine/rows".parse().unwrap();

@@ -253,5 +253,5 @@ fn one_that_does_not_come_back_is_named() {
     };
     let problem = watch::run(Some(Duration::from_millis(100)), work).expect_err("it waits forever");
     assert_eq!(problem.code, Code::PLUGIN_TIMEOUT);
-    assert!(problem.message.starts_with("plugin `mine` did not come back from "), "{}", problem.message);
+    assert!(problem.message.starts_with("plugin `mine` did not finish "), "{}", problem.message);
 }

@@ -75,7 +75,7 @@ fn tables_that_lie_are_refused() {
     expect("fields", &[], 5, &[version, "plugin `wild`", "the layout of `schemas` differs"]);
     expect("null_function", &[], 5, &[version, "plugin `wild`", "`lower` is null"]);
     expect("null_text", &[], 5, &[version, "plugin `wild`", "`schemas` is null"]);
-    expect("mute", &[], 70, &["OP801", "does not say what it is", "libwild.mute.so"]);
+    expect("mute", &[], 70, &["OP801", "does not describe itself", "libwild.mute.so"]);
     expect("null", &[], 70, &["OP801", "plugin `wild` provides no interface"]);
     expect("latin1", &[], 70, &["OP801", "plugin `wild`", "not UTF-8"]);
     expect("layout_huge", &[], 5, &[version, "plugin `wild`", "its fingerprints are a length of"]);
@@ -104,11 +104,11 @@ fn what_a_plugin_says_it_is_is_checked() {
 
 #[test]
 fn an_exit_is_not_a_success() {
-    let doing = "plugin `wild` ended the process while lowering `aten.relu.default`";
+    let doing = "plugin `wild` called `exit` while lowering `aten.relu.default`";
     for mode in ["exit0", "exit3", "exit_thread"] {
         expect(mode, &[], 70, &["OP812", doing]);
     }
-    let words = ["OP812", "ended the process while answering for `about/1`"];
+    let words = ["OP812", "called `exit` while answering for `about/1`"];
     expect("exit_about", &[], 70, &words);
     let folder = tempfile::tempdir().expect("a folder");
     let library = in_mode(wild(), folder.path(), "exit_about");
@@ -191,7 +191,7 @@ fn an_endless_loop_ends_at_the_time_limit() {
     let limit = ["--plugin-timeout", "0.2"];
     let words = ["OP811", "plugin `wild` did not finish lowering `aten.relu.default` within 0.2 s"];
     expect("loop", &limit, 70, &words);
-    expect("loop_attach", &limit, 70, &["OP811", "plugin `wild` did not come back from attaching"]);
+    expect("loop_attach", &limit, 70, &["OP811", "plugin `wild` did not finish attaching"]);
     expect("fine", &limit, 0, &[]);
 }
 

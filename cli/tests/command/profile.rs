@@ -128,7 +128,7 @@ fn a_report_of_memory_is_held_against_itself() {
             json!({"end": 7, "peak": 9, "growth": -3}),
             "conversion.memory.lower has a peak below its final size",
         ),
-        (json!({"end": "7"}), "conversion.memory.lower holds no numbers"),
+        (json!({"end": "7"}), "conversion.memory.lower has no numbers"),
     ] {
         let mut told = told.clone();
         told["conversion"]["memory"]["lower"] = changed;

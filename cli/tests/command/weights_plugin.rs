@@ -134,7 +134,7 @@ fn a_quantiser_that_breaks_a_promise_is_named() {
     }
     let (code, said) = refused("waits", &["--plugin-timeout", "0.2"]);
     assert_eq!(code, Some(70), "{said}");
-    assert!(said.contains("plugin `hasty` did not come back from quantising a weight `waits`"), "{said}");
+    assert!(said.contains("plugin `hasty` did not finish quantising a weight `waits`"), "{said}");
 }
 
 #[test]

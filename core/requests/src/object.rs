@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn what_an_option_does_not_take_is_refused_by_its_name() {
         let refused = [
-            (json!({ "ouput": "b" }), "`ouput` is no option of optimize"),
+            (json!({ "ouput": "b" }), "unknown option `ouput` for optimize"),
             (json!({ "emit": 1 }), "`emit` is true or false"),
             (json!({ "check_weights": 1 }), "`check_weights` is true or false"),
             (json!({ "stop_after": true }), "`stop_after` takes an integer, not true"),

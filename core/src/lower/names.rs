@@ -113,9 +113,9 @@ mod tests {
         assert_eq!(of(&renamed(&[("b", "y")]), &["a", "b", "c"]), ("a y c".to_owned(), vec![]));
         assert_eq!(of(&renamed(&[("a", "b"), ("b", "a")]), &["a", "b"]), ("b a".to_owned(), vec![]));
         let (_, said) = of(&renamed(&[("a", "b")]), &["a", "b"]);
-        assert_eq!(said, ["the name `b` is that of another output (choose names that differ)"]);
+        assert_eq!(said, ["the name `b` belongs to another output (choose names that differ)"]);
         let (_, said) = of(&renamed(&[("a", "x"), ("a", "y")]), &["a", "b"]);
-        assert_eq!(said, ["the output `a` is given two names (choose one)"]);
+        assert_eq!(said, ["two names given for the output `a` (choose one)"]);
     }
 
     #[test]

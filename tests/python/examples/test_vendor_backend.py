@@ -138,5 +138,5 @@ def test_the_runtime_is_asked_for_by_name(example, programs, tmp_path):
     assert "not verified" in said
     assert "--executor-option custom_ops=PATH" in said
     missing = [*plugin, "--executor-option", "custom_ops=/nowhere"]
-    with pytest.raises(RuntimeError, match="there is no library of custom operators"):
+    with pytest.raises(RuntimeError, match="no library of custom operators"):
         example.onnxport("convert", programs["classifier"], "-o", tmp_path / "m.onnx", *missing)

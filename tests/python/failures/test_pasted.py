@@ -70,7 +70,7 @@ def test_a_lowering_is_pasted_and_refuses_until_it_is_written(tmp_path):
     path.write_text(text.replace("class Scores", f"{suggestion.text}\n\n\nclass Scores"))
     said = page.run(failure("unsupported_operator").run, path.parent)
     assert "error[OP302]" in said
-    assert "return here what `shop::softcap` computes" in said
+    assert "return the result of `shop::softcap` here" in said
     body = suggestion.text[suggestion.text.index("    raise") :]
     written = path.read_text().replace(body, "    return op.Tanh(x / cap) * cap")
     path.write_text(written)

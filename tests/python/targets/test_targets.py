@@ -126,7 +126,7 @@ def test_a_target_that_does_not_run_the_model_is_refused_on_demand(tmp_path: Pat
     target.write_text("target chip\nkernel Erf 13 T=f32\ncompute f64 in f32\n")
     convert(program, tmp_path / "m.onnx", "--target", str(target))
     target.write_text("kernel\n")
-    with pytest.raises(ConvertError, match="line 1 of the target says nothing"):
+    with pytest.raises(ConvertError, match="line 1 of the target is invalid"):
         convert(program, tmp_path / "m.onnx", "--target", str(target))
 
 

@@ -82,7 +82,7 @@ def test_the_command_finds_one_bad_layer(tmp_path):
 def test_a_program_that_agrees_is_converted_once(tmp_path):
     done = bisect(saved(tmp_path / "m.pt2"))
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.startswith("(the model) (Deep)  agrees; off by up to ")
+    assert done.stdout.startswith("(the model) (Deep)  agrees; absolute error up to ")
     assert "compared  1 conversion by onnxport" in done.stdout
     everything = bisect(tmp_path / "m.pt2", "--all", "--json")
     root = json.loads(everything.stdout)["modules"]["root"]

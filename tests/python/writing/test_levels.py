@@ -31,7 +31,7 @@ CASES = pytest.mark.parametrize(
         (("-W", "OP408", "--warnings-as-errors"), 0, "warning[OP408]"),
         (("-D", "OP408"), 3, "error[OP408]"),
         (("-D", "OP408", "-A", "OP408"), 2, "error[OP001]"),
-        (("-D", "OP9"), 2, "there is no such code"),
+        (("-D", "OP9"), 2, "unknown code"),
     ],
 )
 

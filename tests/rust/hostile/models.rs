@@ -206,8 +206,8 @@ fn waiting_models_that_contradict_themselves_are_refused() {
     };
     refused(|all| all.push(all[0].clone()), "twice");
     refused(|all| all[0]["initializer"] = json!("ghost"), "`ghost`, which waits for no data");
-    refused(|all| all[0]["shape"] = json!([u64::MAX, u64::MAX]), "as what it is not");
-    refused(|all| all[0]["dtype"] = json!("f16"), "as what it is not");
+    refused(|all| all[0]["shape"] = json!([u64::MAX, u64::MAX]), "does not match the initializer");
+    refused(|all| all[0]["dtype"] = json!("f16"), "does not match the initializer");
     refused(|all| all[0]["tied"] = json!("ghost"), "ties");
     refused(|all| all[0]["tied"] = all[0]["initializer"].clone(), "ties");
     refused(|all| all[1]["tied"] = all[0]["initializer"].clone(), "ties");

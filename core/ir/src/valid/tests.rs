@@ -63,7 +63,7 @@ fn a_sound_model_has_nothing_to_report() {
 fn the_program_is_contradicted() {
     let mut bench = Bench::new();
     bench.state(DType::F16, &["s0", "4"]);
-    assert_eq!(bench.messages(), ["Add: value #2 is f16[s0, 4] in the program, but f32[s0, 4] here"]);
+    assert_eq!(bench.messages(), ["Add: value #2 is f32[s0, 4], but the program states f16[s0, 4]"]);
     bench.state(DType::F32, &["s0", "5"]);
     assert_eq!(bench.messages().len(), 1);
     bench.state(DType::F32, &["s0 + 1", "4"]);

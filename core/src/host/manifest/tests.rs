@@ -47,7 +47,7 @@ fn what_does_not_fit_is_refused_before_it_is_loaded() {
     let wanted = format!("is built for plugin contract 2.4, this host has {CONTRACT}");
     assert!(text.ends_with(&wanted), "{text}");
     let (_, text) = message(Manifest { contract: "x".to_owned(), ..manifest() }).expect("a refusal");
-    assert!(text.ends_with("states the contract `x`, which is no version"), "{text}");
+    assert!(text.ends_with("states the contract `x`, which is not a version"), "{text}");
     let (code, _) =
         message(Manifest { target: "pdp11-dec-unix".to_owned(), ..manifest() }).expect("a refusal");
     assert_eq!(code, Code::PLUGIN_FILE);

@@ -100,9 +100,9 @@ fn answers_that_are_wrong_are_no_values() {
     let long = u64::MAX.to_le_bytes().to_vec();
     for (answers, says) in [
         (vec![b"\x05\0\0\0\0\0\0\0hello".to_vec()], "its answer is not one"),
-        (vec![hello(), values(1)], "it answers about case 1 where case 0 was asked for"),
+        (vec![hello(), values(1)], "it answered case 1 instead of case 0"),
         (vec![hello(), hello()], "it greets twice"),
-        (vec![long], "it says that it has 18446744073709551615 bytes"),
+        (vec![long], "it states a length of 18446744073709551615 bytes"),
         (vec![values(0)], "it answers without a greeting"),
         (vec![hello()[..12].to_vec()], "its answer cannot be read: it is cut off"),
     ] {

@@ -180,7 +180,7 @@ error[OP301]: no lowering for aten.foo.default (5 times)
   --> model.py:5 in forward
    |  y = torch.foo(x)
   = in c (Block), node foo_5 = aten.foo.default
-  ... and 1 more places
+  ... and 1 more occurrences
   help: write a lowering
 
 warning[OP401]: odd

@@ -87,8 +87,8 @@ fn training_information_fits_its_model() {
         change(&|info| info.update_binding = entries.iter().map(|(k, v)| entry(k, v)).collect())
     };
     assert_eq!(update(&[("w", "y"), ("lr", "w_1")]), "", "outputs of both graphs, initializers of both");
-    assert!(update(&[("x", "w_1")]).contains("gives the initializer `x` a value, which is not there"));
-    assert!(update(&[("w", "d")]).contains("binds `w` to `d`, which is no output"));
+    assert!(update(&[("x", "w_1")]).contains("assigns a value to the initializer `x`, which does not exist"));
+    assert!(update(&[("w", "d")]).contains("binds `w` to `d`, which is not an output"));
     assert!(update(&[("w", "w_0")]).contains("binds `w` to `w_0`"), "that of the other graph");
     assert!(update(&[("w", "w_1"), ("w", "w_1")]).contains("updates `w` twice"));
     let early = change(&|info| info.algorithm.as_mut().unwrap().node.reverse());
@@ -200,9 +200,9 @@ fn a_model_that_waits_for_weights_goes_on_waiting() {
     assert_eq!(out.graph.unwrap().initializer, proto.graph.unwrap().initializer);
     assert_eq!(out.metadata_props, proto.metadata_props);
     for (from, to, why) in [
-        ("[2]", "[3]", "describes `w` as what it is not"),
+        ("[2]", "[3]", "does not match the initializer `w`"),
         ("f32", "f00", "has the element type `f00`"),
-        (r#""tied":"c""#, r#""tied":"w""#, "ties `d` to what it cannot be"),
+        (r#""tied":"c""#, r#""tied":"w""#, "ties `d` to an incompatible tensor"),
         (r#""initializer":"w""#, r#""initializer":"v""#, "describes `v`, which waits for no data"),
         ("[{", "[", "is damaged"),
         (r#"{"initializer":"w","name":"layer.weight","dtype":"f32","shape":[2]},"#, "", "cannot be read"),

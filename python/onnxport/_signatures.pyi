@@ -59,89 +59,87 @@ class Bisect(Command):
         unset: str | Sequence[str] | None = None,
         print_config: bool | None = None,
     ) -> Result:
-        """Find the first node, or the first step of the optimizer, that computes something else.
+        """Find the first node or optimizer step whose results diverge.
 
         Args:
-            model: The ONNX model; with --passes also an exported program, with --modules
-                only such a program.
-            against: What the model is held against: a program with recorded intermediate
-                values beside it, such a recording, another ONNX model, or the plugin of another
-                runtime.
-            record: Have the PyTorch of the active Python run the program, and compare with
-                what it computes, instead of with values that were recorded before. PyTorch may
-                run code of the file: ask for it where you would load the file yourself.
-            passes: Find the first rule, pass or form that changes what the model computes.
-            comparer: The plugin that compares values, which has to run the model as well:
-                they stay where they are then, such as on the GPU with cuda-parity, and nothing
-                but what was found comes back.
-            modules: Find the modules of a program that do not convert, or compute something
-                else: the package `onnxport` of the active Python converts each by itself, and
-                runs it on what it gets in the recorded call. PyTorch may run code of the file:
-                ask for it where you would load the file yourself.
-            once: Let one module stand for all of equal code, settings and shapes, whatever
-                their weights.
-            all: Compare every value, also those behind the first wrong node, and list them
-                with --json; look at all modules.
-            opset: The ONNX opset that a program is converted to for --passes and --modules.
-            optimize: The level of the optimizer for --passes: 0, 1, 2 or target; as for
-                convert by default.
-            target: What is to run the model: onnxruntime, onnxruntime-cpu, onnx (what ONNX
-                means, whatever runs it), or a file that says what a runtime takes. Named, it
-                must run the model, and may be given operators that only it has; unnamed, it is
-                onnxruntime, the operators are ONNX's, and what it does not run is a note.
-            input: The value of an input: a .npy file, or a file of weights that holds a
-                tensor of this name or one alone; can be repeated.
-            inputs: A file with values for inputs by their names: .npz, .safetensors or
-                another file of weights.
-            seed: What drawn values depend on.
-            dim: The size of a dynamic dimension of drawn inputs, by its name or its place,
-                such as batch=2 or x:0=2.
-            round_memory: What the values that are held at once may take in memory; larger
-                models are compared in several rounds.
-            report: Write what was found to this file as well: .txt, .md, .json, .html, or
-                .sarif for the problems alone; can be repeated.
-            executor: The plugin that runs the model: ort for ONNX Runtime, reference for
-                onnxport's own evaluator, which is exact and slow, or one that is loaded;
-                otherwise the first.
-            ort_library: The ONNX Runtime library; otherwise ORT_DYLIB_PATH, the active
-                Python's packages and the system's folders are searched.
-            executor_option: An option of the runtime, such as `custom_ops=PATH` for a
+            model: The ONNX model, or with --passes also an exported program; with
+                --modules, an exported program.
+            against: What to compare the model with: a program with recorded intermediate
+                values beside it, the recording itself, another ONNX model, or the plugin of
+                another runtime.
+            record: Run the program with PyTorch in the active Python and compare with its
+                values instead of recorded ones. PyTorch may execute code from the file: use it
+                only for files that you would load yourself.
+            passes: Find the first rule, pass or legalization that changes the results.
+            comparer: The plugin that compares values; it must also run the model. Values
+                stay on its device, such as the GPU with cuda-parity, and only the findings are
+                copied back.
+            modules: Find the modules that do not convert or whose results diverge: the
+                Python package `onnxport` converts each module separately and runs it on its
+                inputs from the recorded call. PyTorch may execute code from the file: use it
+                only for files that you would load yourself.
+            once: Test only one of several modules that differ in nothing but their weights.
+            all: Compare every value, including those after the first wrong node, and list
+                them with --json; with --modules, compare all modules.
+            opset: The ONNX opset for --passes and --modules.
+            optimize: The optimizer level for --passes: 0, 1, 2 or target; the default is
+                that of convert.
+            target: The runtime to target: onnxruntime, onnxruntime-cpu, onnx (any
+                conforming runtime), or a file that describes a runtime. A target that you name
+                must be able to run the model, and the model may use operators that only this
+                target has. Without one, the target is onnxruntime, with standard operators
+                only, and unsupported nodes are only a note.
+            input: A value for an input: a .npy file, or a weight file with a single tensor
+                or one of this name; can be repeated.
+            inputs: A file with values for inputs by name: .npz, .safetensors or another
+                weight file.
+            seed: Seed for random values.
+            dim: The size of a dynamic dimension of random inputs, by name or by input and
+                axis, such as batch=2 or x:0=2.
+            round_memory: Memory budget for the values held at once; larger models are
+                compared in several rounds.
+            report: Also write a report to this file: .txt, .md, .json, .html, or .sarif for
+                problems only; can be repeated.
+            executor: The plugin to run the model: ort for ONNX Runtime, reference for
+                onnxport's own exact but slow evaluator, or a loaded plugin [default: the first
+                available].
+            ort_library: The ONNX Runtime library; by default, onnxport searches
+                ORT_DYLIB_PATH, the active Python's packages and system folders.
+            executor_option: An option for the runtime, such as `custom_ops=PATH` for a
                 library of custom operators, or `bytes=NUMBER`, `steps=NUMBER` and
-                `seconds=NUMBER` for the budgets of the evaluator; of several executors, that of
-                one is called `reference:bytes=NUMBER`; can be repeated.
-            isolate: Run the model in a process of its own: what crashes or hangs there is
-                reported, and nothing else ends with it.
-            timeout: The longest that the runtime may take to load the model and to run it
-                on all cases, in seconds, and that PyTorch may take to say what is expected (300
-                where nothing is said).
-            plugin: A plugin library to load, or a folder of libraries with manifests; can
-                be repeated. Also read from ONNXPORT_PLUGIN_PATH.
-            use: The plugin that lowers an operator which several offer, such as
+                `seconds=NUMBER` for the budgets of the evaluator; with several executors,
+                prefix it, as in `reference:bytes=NUMBER`; can be repeated.
+            isolate: Run the model in a separate process, so that a crash or hang is
+                reported and ends nothing else.
+            timeout: Time limit in seconds for loading the model and running all cases, and
+                for PyTorch to compute expected values (300 by default).
+            plugin: A plugin library, or a folder of libraries with manifests; can be
+                repeated. Also read from ONNXPORT_PLUGIN_PATH.
+            use: The plugin to use for an operator that several plugins lower, such as
                 aten.add.Tensor=mylib; can be repeated.
-            plugin_option: An option of a plugin; can be repeated. `onnxport plugin info`
-                lists what there is.
-            project: A file, onnxport.toml, whose plugins and choices are used; none are
-                unless it is named here or by --config.
-            plugin_allow: A list of the libraries that may be loaded, id = "SHA-256";
-                without one, those that are named.
-            on_plugin_panic: What to do after a plugin panicked.
+            plugin_option: A plugin option; can be repeated. `onnxport plugin info` lists
+                them.
+            project: An onnxport.toml whose plugins to load; without this option or
+                --config, plugins in a file are ignored.
+            plugin_allow: A list of libraries that may be loaded, as id = "SHA-256"; without
+                it, every library that you name may be.
+            on_plugin_panic: What to do after a plugin panics.
             json: Print one JSON object instead of text.
-            quiet: Print nothing but results and problems.
-            verbose: Show what plugins say besides warnings; twice for what their authors
-                want to know.
+            quiet: Print only results and problems.
+            verbose: Show notes from plugins as well as warnings; repeat it for debug
+                messages.
             color: When to use colours.
-            plugin_timeout: The longest that one call of a plugin may take, in seconds;
-                running a model does not count.
-            config: Read options from this file, instead of an onnxport.toml in the working
-                directory or in a folder around it, up to the root of the repository. Also
-                `ONNXPORT_CONFIG`.
-            no_config: Read no options from a file.
-            preset: Use the options below [preset.NAME] of the file as well, which go before
-                the others. Also `ONNXPORT_PRESET`.
-            unset: Leave an option as it is by default, whatever the file says; can be
-                repeated.
-            print_config: Print the options that count, and where each comes from, instead
-                of running the command.
+            plugin_timeout: Time limit for one plugin call, in seconds; does not apply to
+                running a model.
+            config: Read options from this file instead of the nearest onnxport.toml in the
+                working directory or its parents, up to the root of the repository. Also read
+                from `ONNXPORT_CONFIG`.
+            no_config: Do not read options from a file.
+            preset: Also apply the file's [preset.NAME] tables, which override the others.
+                Also read from `ONNXPORT_PRESET`.
+            unset: Reset an option to its default, ignoring the file; can be repeated.
+            print_config: Print the effective options and their origins instead of running
+                the command.
         """
 
 class Check(Command):
@@ -176,54 +174,54 @@ class Check(Command):
         unset: str | Sequence[str] | None = None,
         print_config: bool | None = None,
     ) -> Result:
-        """List everything in a program that cannot be converted.
+        """List everything in a program that onnxport cannot convert.
 
         Args:
             program: The exported program.
             opset: The opset to check for.
-            suggest: Print what can be pasted to go on: lowerings of missing operators,
-                modules in the place of others.
-            report: Write what was found to this file as well: .txt, .md, .json, .html, or
-                .sarif for the problems alone; can be repeated.
-            decompose: Which calls become the calls that they are made of.
-            decompositions: A file of decompositions, which go before those of plugins; can
-                be repeated.
-            allow: Do not show warnings and notes with this code; can be repeated.
-            warn: Show notes with this code as warnings, and its warnings never as errors;
-                can be repeated.
-            deny: Fail at warnings and notes with this code, before a model appears; can be
-                repeated.
-            warnings_as_errors: Fail at every warning that no other option is about.
-            profile: Write how long each stage, plugin, rule and pass took, and the memory
-                meanwhile, to this file: a trace that Perfetto and `chrome://tracing` show.
-            plugin: A plugin library to load, or a folder of libraries with manifests; can
-                be repeated. Also read from ONNXPORT_PLUGIN_PATH.
-            use: The plugin that lowers an operator which several offer, such as
+            suggest: Print code to paste: lowerings for missing operators, replacements for
+                modules.
+            report: Also write a report to this file: .txt, .md, .json, .html, or .sarif for
+                problems only; can be repeated.
+            decompose: Which calls to decompose into simpler ones.
+            decompositions: A file of decompositions, which take precedence over those of
+                plugins; can be repeated.
+            allow: Hide warnings and notes with this code; can be repeated.
+            warn: Show notes with this code as warnings, and never treat its warnings as
+                errors; can be repeated.
+            deny: Treat warnings and notes with this code as errors, before the model is
+                written; can be repeated.
+            warnings_as_errors: Treat all warnings as errors, unless --allow or --warn names
+                them.
+            profile: Write a trace with the time of each stage, plugin, rule and pass and
+                the memory use to this file, for Perfetto or `chrome://tracing`.
+            plugin: A plugin library, or a folder of libraries with manifests; can be
+                repeated. Also read from ONNXPORT_PLUGIN_PATH.
+            use: The plugin to use for an operator that several plugins lower, such as
                 aten.add.Tensor=mylib; can be repeated.
-            plugin_option: An option of a plugin; can be repeated. `onnxport plugin info`
-                lists what there is.
-            project: A file, onnxport.toml, whose plugins and choices are used; none are
-                unless it is named here or by --config.
-            plugin_allow: A list of the libraries that may be loaded, id = "SHA-256";
-                without one, those that are named.
-            on_plugin_panic: What to do after a plugin panicked.
+            plugin_option: A plugin option; can be repeated. `onnxport plugin info` lists
+                them.
+            project: An onnxport.toml whose plugins to load; without this option or
+                --config, plugins in a file are ignored.
+            plugin_allow: A list of libraries that may be loaded, as id = "SHA-256"; without
+                it, every library that you name may be.
+            on_plugin_panic: What to do after a plugin panics.
             json: Print one JSON object instead of text.
-            quiet: Print nothing but results and problems.
-            verbose: Show what plugins say besides warnings; twice for what their authors
-                want to know.
+            quiet: Print only results and problems.
+            verbose: Show notes from plugins as well as warnings; repeat it for debug
+                messages.
             color: When to use colours.
-            plugin_timeout: The longest that one call of a plugin may take, in seconds;
-                running a model does not count.
-            config: Read options from this file, instead of an onnxport.toml in the working
-                directory or in a folder around it, up to the root of the repository. Also
-                `ONNXPORT_CONFIG`.
-            no_config: Read no options from a file.
-            preset: Use the options below [preset.NAME] of the file as well, which go before
-                the others. Also `ONNXPORT_PRESET`.
-            unset: Leave an option as it is by default, whatever the file says; can be
-                repeated.
-            print_config: Print the options that count, and where each comes from, instead
-                of running the command.
+            plugin_timeout: Time limit for one plugin call, in seconds; does not apply to
+                running a model.
+            config: Read options from this file instead of the nearest onnxport.toml in the
+                working directory or its parents, up to the root of the repository. Also read
+                from `ONNXPORT_CONFIG`.
+            no_config: Do not read options from a file.
+            preset: Also apply the file's [preset.NAME] tables, which override the others.
+                Also read from `ONNXPORT_PRESET`.
+            unset: Reset an option to its default, ignoring the file; can be repeated.
+            print_config: Print the effective options and their origins instead of running
+                the command.
         """
 
 class Convert(Command):
@@ -321,167 +319,162 @@ class Convert(Command):
         """Convert a program and verify the result.
 
         Args:
-            program: The exported program, as torch.export.save writes it.
+            program: The exported program, as saved by torch.export.save.
             output: The model to write.
-            emit: Print a text form instead of converting.
-            explain_partition: Show the regions that backends would take, and why not the
-                rest; nothing is compiled or written.
-            report: Write what was found to this file as well: .txt, .md, .json, .html, or
-                .sarif for the problems alone; can be repeated.
-            input_names: Names for the inputs, in order, or other names for some of them:
-                pixels,mask or x=pixels.
-            output_names: Names for the outputs, in order, or other names for some of them.
-            dim: A name for a dynamic dimension of an input, such as x:0=batch, or its only
+            emit: Print the graph as text instead of writing a model.
+            explain_partition: Show the regions that backends would claim, and why they
+                leave the others, without compiling or writing anything.
+            report: Also write a report to this file: .txt, .md, .json, .html, or .sarif for
+                problems only; can be repeated.
+            input_names: Names for all inputs in order, or new names for some: pixels,mask
+                or x=pixels.
+            output_names: Names for all outputs in order, or new names for some.
+            dim: A name for a dynamic dimension of an input, such as x:0=batch, or a fixed
                 size, such as x:0=8.
             opset: The ONNX opset to use.
-            validate: Check the graph against the rules of ONNX and what the program states.
-            target: What is to run the model: onnxruntime, onnxruntime-cpu, onnx (what ONNX
-                means, whatever runs it), or a file that says what a runtime takes. Named, it
-                must run the model, and may be given operators that only it has; unnamed, it is
-                onnxruntime, the operators are ONNX's, and what it does not run is a note.
+            validate: Check the graph against the ONNX specification and the types that the
+                program states.
+            target: The runtime to target: onnxruntime, onnxruntime-cpu, onnx (any
+                conforming runtime), or a file that describes a runtime. A target that you name
+                must be able to run the model, and the model may use operators that only this
+                target has. Without one, the target is onnxruntime, with standard operators
+                only, and unsupported nodes are only a note.
             no_verify: Do not run the model.
             verify: False is `no_verify=True`.
-            require_verified: Fail where the model cannot be run, or there are no expected
-                values to compare with.
-            keep_failed: Keep a model that fails, as OUTPUT with `.failed` in its name;
-                otherwise nothing is written then.
-            reference: Where expected values come from; by default those that were recorded,
-                and PyTorch where an active Python has it and none were. `ONNXPORT_REFERENCE`
-                says the same.
-            executor: The plugin that runs the model: ort for ONNX Runtime, reference for
-                onnxport's own evaluator, which is exact and slow, or one that is loaded;
-                otherwise the first.
-            ort_library: The ONNX Runtime library; otherwise ORT_DYLIB_PATH, the active
-                Python's packages and the system's folders are searched.
-            executor_option: An option of the runtime, such as `custom_ops=PATH` for a
+            require_verified: Fail if the model cannot be run or if there are no expected
+                values.
+            keep_failed: Keep a model that fails, as OUTPUT with `.failed` in its name,
+                instead of discarding it.
+            reference: Where expected values come from; by default, the recorded values, or
+                else PyTorch if the active Python has it. Also read from `ONNXPORT_REFERENCE`.
+            executor: The plugin to run the model: ort for ONNX Runtime, reference for
+                onnxport's own exact but slow evaluator, or a loaded plugin [default: the first
+                available].
+            ort_library: The ONNX Runtime library; by default, onnxport searches
+                ORT_DYLIB_PATH, the active Python's packages and system folders.
+            executor_option: An option for the runtime, such as `custom_ops=PATH` for a
                 library of custom operators, or `bytes=NUMBER`, `steps=NUMBER` and
-                `seconds=NUMBER` for the budgets of the evaluator; of several executors, that of
-                one is called `reference:bytes=NUMBER`; can be repeated.
-            isolate: Run the model in a process of its own: what crashes or hangs there is
-                reported, and nothing else ends with it.
-            timeout: The longest that the runtime may take to load the model and to run it
-                on all cases, in seconds, and that PyTorch may take to say what is expected (300
-                where nothing is said).
-            decompose: Which calls become the calls that they are made of.
-            decompositions: A file of decompositions, which go before those of plugins; can
-                be repeated.
-            optimize: How much rules and passes may change: 0 for nothing, 1 where results
-                stay the same bit for bit, 2 within the bounds that they state, target for
-                operators that only the target has; 2 by default, and target where --target
+                `seconds=NUMBER` for the budgets of the evaluator; with several executors,
+                prefix it, as in `reference:bytes=NUMBER`; can be repeated.
+            isolate: Run the model in a separate process, so that a crash or hang is
+                reported and ends nothing else.
+            timeout: Time limit in seconds for loading the model and running all cases, and
+                for PyTorch to compute expected values (300 by default).
+            decompose: Which calls to decompose into simpler ones.
+            decompositions: A file of decompositions, which take precedence over those of
+                plugins; can be repeated.
+            optimize: How far the optimizer may go: 0 changes nothing, 1 keeps results
+                bit-identical, 2 stays within the error bounds that rules state, target also
+                uses operators that only the target has; 2 by default, and target where --target
                 names one.
-            no_optimize: Run no rules and no passes: the same as --optimize 0.
-            explain_rule: Say of a rule or pass, at every place where it was tried, whether
-                it was applied and why not.
-            skip_rule: Run without this rule or pass; can be repeated.
-            stop_after: Stop after this many patches, to find the one that makes a
-                difference.
-            dump_matches: Write both sides of each place where a rule was applied to this
-                folder, as ONNX models.
-            max_sweeps: How often the rules go over the graph at most.
-            max_growth: How many nodes the rules may add on balance; by default four for
-                each node, and at least 10,000.
-            inline: Put what local functions compute in the place of their calls: all of
-                them, none, or those of up to eight nodes.
-            outline: Make local functions of parts of at least so many nodes that stand in
-                the model several times in a row.
-            reorder: Put nodes in an order in which fewer bytes are alive at once, for
-                runtimes that keep to the order of the file.
-            fold_budget: By how much constants may grow when what hangs on them alone is
-                computed in advance; 0 for not at all.
-            dtype: Store parameters and buffers of wider floating-point types in this one,
-                with a cast to the type in which the model computes. Those with fewer than two
-                axes stay: scales of norms, biases.
-            keep_dtype: Weights whose type stays, such as head.*; can be repeated.
-            dtype_overflow: What happens to a weight with values beyond the range of that
-                type.
-            quantize: Quantise the weights of matrix products: int4 or int8, and behind a
-                colon block=N or block=channel, symmetric or asymmetric, and by=PLUGIN/NAME
-                where a plugin chooses scales and codes, such as int4:block=32,symmetric.
-            quantize_form: How a quantised weight appears in the graph.
-            accuracy_level: In which type `MatMulNBits` takes its other operand: 1 f32, 2
-                f16, 3 bf16, 4 8-bit integers, each off by up to 1/254 of the largest number of
-                its block; 0 leaves it to the runtime. 4 unless it is given.
-            quantize_only: Quantise these matrices instead, whatever reads them; can be
-                repeated.
-            quantize_skip: Weights that are not quantised; can be repeated.
-            turn_weights: Store weights that products read through a transpose as these take
-                them, with .T behind their names: sessions are created faster. Tied weights
-                stay.
-            transform: Change weights by the transform of a plugin, before anything else,
-                such as mylib/prune:conv*; can be repeated.
-            backend: A backend that takes the parts of the model that it can run, or a
-                plugin for all of its backends; can be repeated: the first one has the first
-                choice.
-            blobs: Where the blobs go that backends compile.
-            metadata: What the model says of the program that it comes from.
-            source_root: The folder that files in Python's stacks are named relative to,
+            no_optimize: Run no rules and no passes, like --optimize 0.
+            explain_rule: Explain for each node where a rule or pass was tried whether it
+                was applied, and why not.
+            skip_rule: Skip this rule or pass; can be repeated.
+            stop_after: Stop after this many patches, to find the one at fault.
+            dump_matches: Write an ONNX model before and after each applied patch to this
+                folder.
+            max_sweeps: The most sweeps that the rules make over the graph.
+            max_growth: The most nodes that the rules may add on balance; by default four
+                for each node, and at least 10,000.
+            inline: Inline local functions: all, none, or small ones of up to eight nodes.
+            outline: Outline repeated parts of at least this many nodes into local
+                functions.
+            reorder: Reorder nodes to lower peak memory, for runtimes that execute them in
+                file order.
+            fold_budget: How many bytes constant folding may add per constant; 0 disables
+                it.
+            dtype: Store floating-point parameters and buffers in this narrower type, with a
+                cast to the type that the model computes in. Tensors with fewer than two axes,
+                such as biases and scales of norms, keep their type.
+            keep_dtype: Weights that keep their type, such as head.*; can be repeated.
+            dtype_overflow: How to handle a weight with values out of range for that type.
+            quantize: Quantize the weights of matrix products: int4 or int8, optionally
+                followed by a colon and block=N or block=channel, symmetric or asymmetric, and
+                by=PLUGIN/NAME for a plugin that chooses scales and codes, such as
+                int4:block=32,symmetric.
+            quantize_form: How the graph represents a quantized weight.
+            accuracy_level: The type in which `MatMulNBits` computes with its other operand:
+                1 f32, 2 f16, 3 bf16, 4 8-bit integers, which round by up to 1/254 of a block's
+                largest magnitude; 0 lets the runtime choose [default: 4].
+            quantize_only: Quantize only these matrices, whichever operator reads them; can
+                be repeated.
+            quantize_skip: Weights to leave unquantized; can be repeated.
+            turn_weights: Store transposed the weights that matrix products read through a
+                Transpose, and append .T to their names, so that sessions are created faster.
+                Tied weights are left as they are.
+            transform: Apply a plugin's transform to weights before anything else, such as
+                mylib/prune:conv*; can be repeated.
+            backend: A backend to compile the parts of the model that it supports, or a
+                plugin for all of its backends; can be repeated, in order of preference.
+            blobs: Where to store the blobs that backends compile.
+            metadata: How much the model records about the program that it comes from.
+            source_root: The folder to which file names in Python stack traces are relative,
                 with `--metadata full`.
-            plugin: A plugin library to load, or a folder of libraries with manifests; can
-                be repeated. Also read from ONNXPORT_PLUGIN_PATH.
-            use: The plugin that lowers an operator which several offer, such as
+            plugin: A plugin library, or a folder of libraries with manifests; can be
+                repeated. Also read from ONNXPORT_PLUGIN_PATH.
+            use: The plugin to use for an operator that several plugins lower, such as
                 aten.add.Tensor=mylib; can be repeated.
-            plugin_option: An option of a plugin; can be repeated. `onnxport plugin info`
-                lists what there is.
-            project: A file, onnxport.toml, whose plugins and choices are used; none are
-                unless it is named here or by --config.
-            plugin_allow: A list of the libraries that may be loaded, id = "SHA-256";
-                without one, those that are named.
-            on_plugin_panic: What to do after a plugin panicked.
-            external_data: Where the weights go.
-            shard_size: Split the data file into files of at most this size, such as 2GB; a
-                larger tensor has a file of its own.
+            plugin_option: A plugin option; can be repeated. `onnxport plugin info` lists
+                them.
+            project: An onnxport.toml whose plugins to load; without this option or
+                --config, plugins in a file are ignored.
+            plugin_allow: A list of libraries that may be loaded, as id = "SHA-256"; without
+                it, every library that you name may be.
+            on_plugin_panic: What to do after a plugin panics.
+            external_data: Where to store the weights.
+            shard_size: Split external data into files of at most this size, such as 2GB; a
+                larger tensor gets its own file.
             manifest: Also write OUTPUT.sha256, a list of hashes that `sha256sum --check`
                 reads.
-            max_memory: The most anonymous memory that the process may take while it writes,
-                such as 256MiB.
-            no_check_weights: Do not hold weights against the checksums of the archives that
-                they come from.
+            max_memory: Limit on anonymous memory while writing, such as 256MiB.
+            no_check_weights: Do not check weights against the checksums of their archives.
             check_weights: False is `no_check_weights=True`.
-            no_initializers: Leave out the data of parameters, buffers and constants of the
-                program.
+            no_initializers: Omit the data of the program's parameters, buffers and
+                constants.
             initializers: False is `no_initializers=True`.
-            initializers_as_inputs: Declare parameters, buffers and constants of the program
-                as inputs, behind the others.
-            plan: Print what would be written, and how much space and memory it takes; write
-                nothing. With =tensors, also where every tensor comes from, what happens to it
-                and where it goes.
-            weights: A file of weights, or a folder of shards: .safetensors, an index of
-                shards, a checkpoint of torch.save, another .pt2; can be repeated.
-            weights_plugin: A plugin that makes weights, by its id; can be repeated.
-            weights_map: Rules for names: a TOML or JSON file with the tables `rename` and
+            initializers_as_inputs: Declare the program's parameters, buffers and constants
+                as inputs after the others.
+            plan: Print the files, disk space and memory that writing would take, without
+                writing. With =tensors, also list the source, transforms and destination of
+                every tensor.
+            weights: A weight file or a folder of shards: .safetensors, an index of shards,
+                a torch.save checkpoint, another .pt2; can be repeated.
+            weights_plugin: The id of a plugin that provides weights; can be repeated.
+            weights_map: A TOML or JSON file that maps names, with the tables `rename` and
                 `prefix`.
-            weights_prefix: What names in the files start with and the program's do not,
+            weights_prefix: A prefix of names in the files that the program's names lack,
                 such as model.
-            weights_key: The entry of a checkpoint that holds the weights, with dots between
+            weights_key: The checkpoint entry that holds the weights, with dots between
                 levels.
-            weights_cast: Round floats of another type to the program's.
-            weightless: Write a model that waits for its weights, those that the program
-                holds included; `onnxport weights bind` gives them.
-            allow: Do not show warnings and notes with this code; can be repeated.
-            warn: Show notes with this code as warnings, and its warnings never as errors;
-                can be repeated.
-            deny: Fail at warnings and notes with this code, before a model appears; can be
-                repeated.
-            warnings_as_errors: Fail at every warning that no other option is about.
-            profile: Write how long each stage, plugin, rule and pass took, and the memory
-                meanwhile, to this file: a trace that Perfetto and `chrome://tracing` show.
+            weights_cast: Round floating-point values of other types to the program's type.
+            weightless: Write a model without its weights; `onnxport weights bind` adds them
+                later.
+            allow: Hide warnings and notes with this code; can be repeated.
+            warn: Show notes with this code as warnings, and never treat its warnings as
+                errors; can be repeated.
+            deny: Treat warnings and notes with this code as errors, before the model is
+                written; can be repeated.
+            warnings_as_errors: Treat all warnings as errors, unless --allow or --warn names
+                them.
+            profile: Write a trace with the time of each stage, plugin, rule and pass and
+                the memory use to this file, for Perfetto or `chrome://tracing`.
             json: Print one JSON object instead of text.
-            quiet: Print nothing but results and problems.
-            verbose: Show what plugins say besides warnings; twice for what their authors
-                want to know.
+            quiet: Print only results and problems.
+            verbose: Show notes from plugins as well as warnings; repeat it for debug
+                messages.
             color: When to use colours.
-            plugin_timeout: The longest that one call of a plugin may take, in seconds;
-                running a model does not count.
-            config: Read options from this file, instead of an onnxport.toml in the working
-                directory or in a folder around it, up to the root of the repository. Also
-                `ONNXPORT_CONFIG`.
-            no_config: Read no options from a file.
-            preset: Use the options below [preset.NAME] of the file as well, which go before
-                the others. Also `ONNXPORT_PRESET`.
-            unset: Leave an option as it is by default, whatever the file says; can be
-                repeated.
-            print_config: Print the options that count, and where each comes from, instead
-                of running the command.
+            plugin_timeout: Time limit for one plugin call, in seconds; does not apply to
+                running a model.
+            config: Read options from this file instead of the nearest onnxport.toml in the
+                working directory or its parents, up to the root of the repository. Also read
+                from `ONNXPORT_CONFIG`.
+            no_config: Do not read options from a file.
+            preset: Also apply the file's [preset.NAME] tables, which override the others.
+                Also read from `ONNXPORT_PRESET`.
+            unset: Reset an option to its default, ignoring the file; can be repeated.
+            print_config: Print the effective options and their origins instead of running
+                the command.
         """
 
 class Diff(Command):
@@ -519,64 +512,62 @@ class Diff(Command):
         unset: str | Sequence[str] | None = None,
         print_config: bool | None = None,
     ) -> Result:
-        """Say what differs between two ONNX models, node by node.
+        """Compare two ONNX models node by node.
 
         Args:
-            a: An ONNX model.
-            b: Another one.
-            values: Run both models, and hold their values against each other, node by node.
-            exit_code: End with exit code 4 where anything differs.
-            input: The value of an input: a .npy file, or a file of weights that holds a
-                tensor of this name or one alone; can be repeated.
-            inputs: A file with values for inputs by their names: .npz, .safetensors or
-                another file of weights.
-            seed: What drawn values depend on.
-            dim: The size of a dynamic dimension of drawn inputs, by its name or its place,
-                such as batch=2 or x:0=2.
-            round_memory: What the values that are held at once may take in memory; larger
-                models are compared in several rounds.
-            executor: The plugin that runs the model: ort for ONNX Runtime, reference for
-                onnxport's own evaluator, which is exact and slow, or one that is loaded;
-                otherwise the first.
-            ort_library: The ONNX Runtime library; otherwise ORT_DYLIB_PATH, the active
-                Python's packages and the system's folders are searched.
-            executor_option: An option of the runtime, such as `custom_ops=PATH` for a
+            a: The first ONNX model.
+            b: The second ONNX model.
+            values: Also run both models and compare their values node by node.
+            exit_code: Exit with code 4 if the models differ.
+            input: A value for an input: a .npy file, or a weight file with a single tensor
+                or one of this name; can be repeated.
+            inputs: A file with values for inputs by name: .npz, .safetensors or another
+                weight file.
+            seed: Seed for random values.
+            dim: The size of a dynamic dimension of random inputs, by name or by input and
+                axis, such as batch=2 or x:0=2.
+            round_memory: Memory budget for the values held at once; larger models are
+                compared in several rounds.
+            executor: The plugin to run the model: ort for ONNX Runtime, reference for
+                onnxport's own exact but slow evaluator, or a loaded plugin [default: the first
+                available].
+            ort_library: The ONNX Runtime library; by default, onnxport searches
+                ORT_DYLIB_PATH, the active Python's packages and system folders.
+            executor_option: An option for the runtime, such as `custom_ops=PATH` for a
                 library of custom operators, or `bytes=NUMBER`, `steps=NUMBER` and
-                `seconds=NUMBER` for the budgets of the evaluator; of several executors, that of
-                one is called `reference:bytes=NUMBER`; can be repeated.
-            isolate: Run the model in a process of its own: what crashes or hangs there is
-                reported, and nothing else ends with it.
-            timeout: The longest that the runtime may take to load the model and to run it
-                on all cases, in seconds, and that PyTorch may take to say what is expected (300
-                where nothing is said).
-            plugin: A plugin library to load, or a folder of libraries with manifests; can
-                be repeated. Also read from ONNXPORT_PLUGIN_PATH.
-            use: The plugin that lowers an operator which several offer, such as
+                `seconds=NUMBER` for the budgets of the evaluator; with several executors,
+                prefix it, as in `reference:bytes=NUMBER`; can be repeated.
+            isolate: Run the model in a separate process, so that a crash or hang is
+                reported and ends nothing else.
+            timeout: Time limit in seconds for loading the model and running all cases, and
+                for PyTorch to compute expected values (300 by default).
+            plugin: A plugin library, or a folder of libraries with manifests; can be
+                repeated. Also read from ONNXPORT_PLUGIN_PATH.
+            use: The plugin to use for an operator that several plugins lower, such as
                 aten.add.Tensor=mylib; can be repeated.
-            plugin_option: An option of a plugin; can be repeated. `onnxport plugin info`
-                lists what there is.
-            project: A file, onnxport.toml, whose plugins and choices are used; none are
-                unless it is named here or by --config.
-            plugin_allow: A list of the libraries that may be loaded, id = "SHA-256";
-                without one, those that are named.
-            on_plugin_panic: What to do after a plugin panicked.
+            plugin_option: A plugin option; can be repeated. `onnxport plugin info` lists
+                them.
+            project: An onnxport.toml whose plugins to load; without this option or
+                --config, plugins in a file are ignored.
+            plugin_allow: A list of libraries that may be loaded, as id = "SHA-256"; without
+                it, every library that you name may be.
+            on_plugin_panic: What to do after a plugin panics.
             json: Print one JSON object instead of text.
-            quiet: Print nothing but results and problems.
-            verbose: Show what plugins say besides warnings; twice for what their authors
-                want to know.
+            quiet: Print only results and problems.
+            verbose: Show notes from plugins as well as warnings; repeat it for debug
+                messages.
             color: When to use colours.
-            plugin_timeout: The longest that one call of a plugin may take, in seconds;
-                running a model does not count.
-            config: Read options from this file, instead of an onnxport.toml in the working
-                directory or in a folder around it, up to the root of the repository. Also
-                `ONNXPORT_CONFIG`.
-            no_config: Read no options from a file.
-            preset: Use the options below [preset.NAME] of the file as well, which go before
-                the others. Also `ONNXPORT_PRESET`.
-            unset: Leave an option as it is by default, whatever the file says; can be
-                repeated.
-            print_config: Print the options that count, and where each comes from, instead
-                of running the command.
+            plugin_timeout: Time limit for one plugin call, in seconds; does not apply to
+                running a model.
+            config: Read options from this file instead of the nearest onnxport.toml in the
+                working directory or its parents, up to the root of the repository. Also read
+                from `ONNXPORT_CONFIG`.
+            no_config: Do not read options from a file.
+            preset: Also apply the file's [preset.NAME] tables, which override the others.
+                Also read from `ONNXPORT_PRESET`.
+            unset: Reset an option to its default, ignoring the file; can be repeated.
+            print_config: Print the effective options and their origins instead of running
+                the command.
         """
 
 class Inspect(Command):
@@ -606,48 +597,47 @@ class Inspect(Command):
         unset: str | Sequence[str] | None = None,
         print_config: bool | None = None,
     ) -> Result:
-        """Show what a .pt2 or .onnx file, or a file of weights, holds.
+        """Show the contents of a .pt2, .onnx or weight file.
 
         Args:
             file: A .pt2 or .onnx file, or weights: .safetensors, an index of shards, a
-                checkpoint of torch.save, a folder of these.
-            other: Another file, to see beside each other where what they hold differs;
-                `--all` shows the rest as well.
+                torch.save checkpoint, or a folder of these.
+            other: A second file to compare with: shows the differences, and with `--all`
+                everything.
             all: Show every operator, guard and tensor.
-            weights: Show every tensor: its source, which part of it, its size, and which
-                tensors share it. Files that hold nothing but weights are shown so in any case.
-            weights_key: The entry of a checkpoint that holds the weights, with dots between
+            weights: Show every tensor: its source, its view of it, its size, and the
+                tensors that share storage. This is the default for weight files.
+            weights_key: The checkpoint entry that holds the weights, with dots between
                 levels.
-            manifest: Compare the files of a model with FILE.sha256, as `convert --manifest`
-                writes it.
-            plugin: A plugin library to load, or a folder of libraries with manifests; can
-                be repeated. Also read from ONNXPORT_PLUGIN_PATH.
-            use: The plugin that lowers an operator which several offer, such as
+            manifest: Check the files of a model against FILE.sha256, written by `convert
+                --manifest`.
+            plugin: A plugin library, or a folder of libraries with manifests; can be
+                repeated. Also read from ONNXPORT_PLUGIN_PATH.
+            use: The plugin to use for an operator that several plugins lower, such as
                 aten.add.Tensor=mylib; can be repeated.
-            plugin_option: An option of a plugin; can be repeated. `onnxport plugin info`
-                lists what there is.
-            project: A file, onnxport.toml, whose plugins and choices are used; none are
-                unless it is named here or by --config.
-            plugin_allow: A list of the libraries that may be loaded, id = "SHA-256";
-                without one, those that are named.
-            on_plugin_panic: What to do after a plugin panicked.
+            plugin_option: A plugin option; can be repeated. `onnxport plugin info` lists
+                them.
+            project: An onnxport.toml whose plugins to load; without this option or
+                --config, plugins in a file are ignored.
+            plugin_allow: A list of libraries that may be loaded, as id = "SHA-256"; without
+                it, every library that you name may be.
+            on_plugin_panic: What to do after a plugin panics.
             json: Print one JSON object instead of text.
-            quiet: Print nothing but results and problems.
-            verbose: Show what plugins say besides warnings; twice for what their authors
-                want to know.
+            quiet: Print only results and problems.
+            verbose: Show notes from plugins as well as warnings; repeat it for debug
+                messages.
             color: When to use colours.
-            plugin_timeout: The longest that one call of a plugin may take, in seconds;
-                running a model does not count.
-            config: Read options from this file, instead of an onnxport.toml in the working
-                directory or in a folder around it, up to the root of the repository. Also
-                `ONNXPORT_CONFIG`.
-            no_config: Read no options from a file.
-            preset: Use the options below [preset.NAME] of the file as well, which go before
-                the others. Also `ONNXPORT_PRESET`.
-            unset: Leave an option as it is by default, whatever the file says; can be
-                repeated.
-            print_config: Print the options that count, and where each comes from, instead
-                of running the command.
+            plugin_timeout: Time limit for one plugin call, in seconds; does not apply to
+                running a model.
+            config: Read options from this file instead of the nearest onnxport.toml in the
+                working directory or its parents, up to the root of the repository. Also read
+                from `ONNXPORT_CONFIG`.
+            no_config: Do not read options from a file.
+            preset: Also apply the file's [preset.NAME] tables, which override the others.
+                Also read from `ONNXPORT_PRESET`.
+            unset: Reset an option to its default, ignoring the file; can be repeated.
+            print_config: Print the effective options and their origins instead of running
+                the command.
         """
 
 class Ops(Command):
@@ -672,38 +662,37 @@ class Ops(Command):
         unset: str | Sequence[str] | None = None,
         print_config: bool | None = None,
     ) -> Result:
-        """List the operators that can be converted.
+        """List the supported operators.
 
         Args:
             pattern: Show only operators whose name contains this; * stands for any text.
-            plugin: A plugin library to load, or a folder of libraries with manifests; can
-                be repeated. Also read from ONNXPORT_PLUGIN_PATH.
-            use: The plugin that lowers an operator which several offer, such as
+            plugin: A plugin library, or a folder of libraries with manifests; can be
+                repeated. Also read from ONNXPORT_PLUGIN_PATH.
+            use: The plugin to use for an operator that several plugins lower, such as
                 aten.add.Tensor=mylib; can be repeated.
-            plugin_option: An option of a plugin; can be repeated. `onnxport plugin info`
-                lists what there is.
-            project: A file, onnxport.toml, whose plugins and choices are used; none are
-                unless it is named here or by --config.
-            plugin_allow: A list of the libraries that may be loaded, id = "SHA-256";
-                without one, those that are named.
-            on_plugin_panic: What to do after a plugin panicked.
+            plugin_option: A plugin option; can be repeated. `onnxport plugin info` lists
+                them.
+            project: An onnxport.toml whose plugins to load; without this option or
+                --config, plugins in a file are ignored.
+            plugin_allow: A list of libraries that may be loaded, as id = "SHA-256"; without
+                it, every library that you name may be.
+            on_plugin_panic: What to do after a plugin panics.
             json: Print one JSON object instead of text.
-            quiet: Print nothing but results and problems.
-            verbose: Show what plugins say besides warnings; twice for what their authors
-                want to know.
+            quiet: Print only results and problems.
+            verbose: Show notes from plugins as well as warnings; repeat it for debug
+                messages.
             color: When to use colours.
-            plugin_timeout: The longest that one call of a plugin may take, in seconds;
-                running a model does not count.
-            config: Read options from this file, instead of an onnxport.toml in the working
-                directory or in a folder around it, up to the root of the repository. Also
-                `ONNXPORT_CONFIG`.
-            no_config: Read no options from a file.
-            preset: Use the options below [preset.NAME] of the file as well, which go before
-                the others. Also `ONNXPORT_PRESET`.
-            unset: Leave an option as it is by default, whatever the file says; can be
-                repeated.
-            print_config: Print the options that count, and where each comes from, instead
-                of running the command.
+            plugin_timeout: Time limit for one plugin call, in seconds; does not apply to
+                running a model.
+            config: Read options from this file instead of the nearest onnxport.toml in the
+                working directory or its parents, up to the root of the repository. Also read
+                from `ONNXPORT_CONFIG`.
+            no_config: Do not read options from a file.
+            preset: Also apply the file's [preset.NAME] tables, which override the others.
+                Also read from `ONNXPORT_PRESET`.
+            unset: Reset an option to its default, ignoring the file; can be repeated.
+            print_config: Print the effective options and their origins instead of running
+                the command.
         """
 
 class Package(Command):
@@ -791,160 +780,155 @@ class Package(Command):
         unset: str | Sequence[str] | None = None,
         print_config: bool | None = None,
     ) -> Result:
-        """Convert several programs into a folder, with one data file for all.
+        """Convert several programs into one folder with shared weights.
 
         Args:
-            programs: The exported programs, each with the name of its model, such as
-                encoder=enc.pt2; without one it is that of the file.
-            output: The folder to make.
-            input_names: Names for the inputs of a model, in order, or other names for some
-                of them: encoder/pixels,mask or encoder/x=pixels.
-            output_names: Names for the outputs of a model, likewise.
-            dim: A name for a dynamic dimension of an input of a model, such as
-                encoder/x:0=batch, or its only size.
+            programs: The exported programs, optionally with model names, such as
+                encoder=enc.pt2; the default is the file's name.
+            output: The folder to create.
+            input_names: Names for all inputs of a model in order, or new names for some:
+                encoder/pixels,mask or encoder/x=pixels.
+            output_names: Names for the outputs of a model, in the same form.
+            dim: A name for a dynamic dimension of an input, such as encoder/x:0=batch, or a
+                fixed size.
             opset: The ONNX opset to use.
-            validate: Check the graph against the rules of ONNX and what the program states.
-            target: What is to run the model: onnxruntime, onnxruntime-cpu, onnx (what ONNX
-                means, whatever runs it), or a file that says what a runtime takes. Named, it
-                must run the model, and may be given operators that only it has; unnamed, it is
-                onnxruntime, the operators are ONNX's, and what it does not run is a note.
+            validate: Check the graph against the ONNX specification and the types that the
+                program states.
+            target: The runtime to target: onnxruntime, onnxruntime-cpu, onnx (any
+                conforming runtime), or a file that describes a runtime. A target that you name
+                must be able to run the model, and the model may use operators that only this
+                target has. Without one, the target is onnxruntime, with standard operators
+                only, and unsupported nodes are only a note.
             no_verify: Do not run the model.
             verify: False is `no_verify=True`.
-            require_verified: Fail where the model cannot be run, or there are no expected
-                values to compare with.
-            keep_failed: Keep a model that fails, as OUTPUT with `.failed` in its name;
-                otherwise nothing is written then.
-            reference: Where expected values come from; by default those that were recorded,
-                and PyTorch where an active Python has it and none were. `ONNXPORT_REFERENCE`
-                says the same.
-            executor: The plugin that runs the model: ort for ONNX Runtime, reference for
-                onnxport's own evaluator, which is exact and slow, or one that is loaded;
-                otherwise the first.
-            ort_library: The ONNX Runtime library; otherwise ORT_DYLIB_PATH, the active
-                Python's packages and the system's folders are searched.
-            executor_option: An option of the runtime, such as `custom_ops=PATH` for a
+            require_verified: Fail if the model cannot be run or if there are no expected
+                values.
+            keep_failed: Keep a model that fails, as OUTPUT with `.failed` in its name,
+                instead of discarding it.
+            reference: Where expected values come from; by default, the recorded values, or
+                else PyTorch if the active Python has it. Also read from `ONNXPORT_REFERENCE`.
+            executor: The plugin to run the model: ort for ONNX Runtime, reference for
+                onnxport's own exact but slow evaluator, or a loaded plugin [default: the first
+                available].
+            ort_library: The ONNX Runtime library; by default, onnxport searches
+                ORT_DYLIB_PATH, the active Python's packages and system folders.
+            executor_option: An option for the runtime, such as `custom_ops=PATH` for a
                 library of custom operators, or `bytes=NUMBER`, `steps=NUMBER` and
-                `seconds=NUMBER` for the budgets of the evaluator; of several executors, that of
-                one is called `reference:bytes=NUMBER`; can be repeated.
-            isolate: Run the model in a process of its own: what crashes or hangs there is
-                reported, and nothing else ends with it.
-            timeout: The longest that the runtime may take to load the model and to run it
-                on all cases, in seconds, and that PyTorch may take to say what is expected (300
-                where nothing is said).
-            decompose: Which calls become the calls that they are made of.
-            decompositions: A file of decompositions, which go before those of plugins; can
-                be repeated.
-            optimize: How much rules and passes may change: 0 for nothing, 1 where results
-                stay the same bit for bit, 2 within the bounds that they state, target for
-                operators that only the target has; 2 by default, and target where --target
+                `seconds=NUMBER` for the budgets of the evaluator; with several executors,
+                prefix it, as in `reference:bytes=NUMBER`; can be repeated.
+            isolate: Run the model in a separate process, so that a crash or hang is
+                reported and ends nothing else.
+            timeout: Time limit in seconds for loading the model and running all cases, and
+                for PyTorch to compute expected values (300 by default).
+            decompose: Which calls to decompose into simpler ones.
+            decompositions: A file of decompositions, which take precedence over those of
+                plugins; can be repeated.
+            optimize: How far the optimizer may go: 0 changes nothing, 1 keeps results
+                bit-identical, 2 stays within the error bounds that rules state, target also
+                uses operators that only the target has; 2 by default, and target where --target
                 names one.
-            no_optimize: Run no rules and no passes: the same as --optimize 0.
-            explain_rule: Say of a rule or pass, at every place where it was tried, whether
-                it was applied and why not.
-            skip_rule: Run without this rule or pass; can be repeated.
-            stop_after: Stop after this many patches, to find the one that makes a
-                difference.
-            dump_matches: Write both sides of each place where a rule was applied to this
-                folder, as ONNX models.
-            max_sweeps: How often the rules go over the graph at most.
-            max_growth: How many nodes the rules may add on balance; by default four for
-                each node, and at least 10,000.
-            inline: Put what local functions compute in the place of their calls: all of
-                them, none, or those of up to eight nodes.
-            outline: Make local functions of parts of at least so many nodes that stand in
-                the model several times in a row.
-            reorder: Put nodes in an order in which fewer bytes are alive at once, for
-                runtimes that keep to the order of the file.
-            fold_budget: By how much constants may grow when what hangs on them alone is
-                computed in advance; 0 for not at all.
-            dtype: Store parameters and buffers of wider floating-point types in this one,
-                with a cast to the type in which the model computes. Those with fewer than two
-                axes stay: scales of norms, biases.
-            keep_dtype: Weights whose type stays, such as head.*; can be repeated.
-            dtype_overflow: What happens to a weight with values beyond the range of that
-                type.
-            quantize: Quantise the weights of matrix products: int4 or int8, and behind a
-                colon block=N or block=channel, symmetric or asymmetric, and by=PLUGIN/NAME
-                where a plugin chooses scales and codes, such as int4:block=32,symmetric.
-            quantize_form: How a quantised weight appears in the graph.
-            accuracy_level: In which type `MatMulNBits` takes its other operand: 1 f32, 2
-                f16, 3 bf16, 4 8-bit integers, each off by up to 1/254 of the largest number of
-                its block; 0 leaves it to the runtime. 4 unless it is given.
-            quantize_only: Quantise these matrices instead, whatever reads them; can be
-                repeated.
-            quantize_skip: Weights that are not quantised; can be repeated.
-            turn_weights: Store weights that products read through a transpose as these take
-                them, with .T behind their names: sessions are created faster. Tied weights
-                stay.
-            transform: Change weights by the transform of a plugin, before anything else,
-                such as mylib/prune:conv*; can be repeated.
-            backend: A backend that takes the parts of the model that it can run, or a
-                plugin for all of its backends; can be repeated: the first one has the first
-                choice.
-            blobs: Where the blobs go that backends compile.
-            metadata: What the model says of the program that it comes from.
-            source_root: The folder that files in Python's stacks are named relative to,
+            no_optimize: Run no rules and no passes, like --optimize 0.
+            explain_rule: Explain for each node where a rule or pass was tried whether it
+                was applied, and why not.
+            skip_rule: Skip this rule or pass; can be repeated.
+            stop_after: Stop after this many patches, to find the one at fault.
+            dump_matches: Write an ONNX model before and after each applied patch to this
+                folder.
+            max_sweeps: The most sweeps that the rules make over the graph.
+            max_growth: The most nodes that the rules may add on balance; by default four
+                for each node, and at least 10,000.
+            inline: Inline local functions: all, none, or small ones of up to eight nodes.
+            outline: Outline repeated parts of at least this many nodes into local
+                functions.
+            reorder: Reorder nodes to lower peak memory, for runtimes that execute them in
+                file order.
+            fold_budget: How many bytes constant folding may add per constant; 0 disables
+                it.
+            dtype: Store floating-point parameters and buffers in this narrower type, with a
+                cast to the type that the model computes in. Tensors with fewer than two axes,
+                such as biases and scales of norms, keep their type.
+            keep_dtype: Weights that keep their type, such as head.*; can be repeated.
+            dtype_overflow: How to handle a weight with values out of range for that type.
+            quantize: Quantize the weights of matrix products: int4 or int8, optionally
+                followed by a colon and block=N or block=channel, symmetric or asymmetric, and
+                by=PLUGIN/NAME for a plugin that chooses scales and codes, such as
+                int4:block=32,symmetric.
+            quantize_form: How the graph represents a quantized weight.
+            accuracy_level: The type in which `MatMulNBits` computes with its other operand:
+                1 f32, 2 f16, 3 bf16, 4 8-bit integers, which round by up to 1/254 of a block's
+                largest magnitude; 0 lets the runtime choose [default: 4].
+            quantize_only: Quantize only these matrices, whichever operator reads them; can
+                be repeated.
+            quantize_skip: Weights to leave unquantized; can be repeated.
+            turn_weights: Store transposed the weights that matrix products read through a
+                Transpose, and append .T to their names, so that sessions are created faster.
+                Tied weights are left as they are.
+            transform: Apply a plugin's transform to weights before anything else, such as
+                mylib/prune:conv*; can be repeated.
+            backend: A backend to compile the parts of the model that it supports, or a
+                plugin for all of its backends; can be repeated, in order of preference.
+            blobs: Where to store the blobs that backends compile.
+            metadata: How much the model records about the program that it comes from.
+            source_root: The folder to which file names in Python stack traces are relative,
                 with `--metadata full`.
-            plugin: A plugin library to load, or a folder of libraries with manifests; can
-                be repeated. Also read from ONNXPORT_PLUGIN_PATH.
-            use: The plugin that lowers an operator which several offer, such as
+            plugin: A plugin library, or a folder of libraries with manifests; can be
+                repeated. Also read from ONNXPORT_PLUGIN_PATH.
+            use: The plugin to use for an operator that several plugins lower, such as
                 aten.add.Tensor=mylib; can be repeated.
-            plugin_option: An option of a plugin; can be repeated. `onnxport plugin info`
-                lists what there is.
-            project: A file, onnxport.toml, whose plugins and choices are used; none are
-                unless it is named here or by --config.
-            plugin_allow: A list of the libraries that may be loaded, id = "SHA-256";
-                without one, those that are named.
-            on_plugin_panic: What to do after a plugin panicked.
-            shard_size: Split the data file into files of at most this size, such as 2GB; a
-                larger tensor has a file of its own.
+            plugin_option: A plugin option; can be repeated. `onnxport plugin info` lists
+                them.
+            project: An onnxport.toml whose plugins to load; without this option or
+                --config, plugins in a file are ignored.
+            plugin_allow: A list of libraries that may be loaded, as id = "SHA-256"; without
+                it, every library that you name may be.
+            on_plugin_panic: What to do after a plugin panics.
+            shard_size: Split external data into files of at most this size, such as 2GB; a
+                larger tensor gets its own file.
             manifest: Also write OUTPUT.sha256, a list of hashes that `sha256sum --check`
                 reads.
-            max_memory: The most anonymous memory that the process may take while it writes,
-                such as 256MiB.
-            no_check_weights: Do not hold weights against the checksums of the archives that
-                they come from.
+            max_memory: Limit on anonymous memory while writing, such as 256MiB.
+            no_check_weights: Do not check weights against the checksums of their archives.
             check_weights: False is `no_check_weights=True`.
-            plan: Print what would be written, and how much space and memory it takes; write
-                nothing. With =tensors, also where every tensor comes from, what happens to it
-                and where it goes.
-            weights: A file of weights, or a folder of shards: .safetensors, an index of
-                shards, a checkpoint of torch.save, another .pt2; can be repeated.
-            weights_plugin: A plugin that makes weights, by its id; can be repeated.
-            weights_map: Rules for names: a TOML or JSON file with the tables `rename` and
+            plan: Print the files, disk space and memory that writing would take, without
+                writing. With =tensors, also list the source, transforms and destination of
+                every tensor.
+            weights: A weight file or a folder of shards: .safetensors, an index of shards,
+                a torch.save checkpoint, another .pt2; can be repeated.
+            weights_plugin: The id of a plugin that provides weights; can be repeated.
+            weights_map: A TOML or JSON file that maps names, with the tables `rename` and
                 `prefix`.
-            weights_prefix: What names in the files start with and the program's do not,
+            weights_prefix: A prefix of names in the files that the program's names lack,
                 such as model.
-            weights_key: The entry of a checkpoint that holds the weights, with dots between
+            weights_key: The checkpoint entry that holds the weights, with dots between
                 levels.
-            weights_cast: Round floats of another type to the program's.
-            profile: Write how long each stage, plugin, rule and pass took, and the memory
-                meanwhile, to this file: a trace that Perfetto and `chrome://tracing` show.
-            report: Write what was found to this file as well: .txt, .md, .json, .html, or
-                .sarif for the problems alone; can be repeated.
-            allow: Do not show warnings and notes with this code; can be repeated.
-            warn: Show notes with this code as warnings, and its warnings never as errors;
-                can be repeated.
-            deny: Fail at warnings and notes with this code, before a model appears; can be
-                repeated.
-            warnings_as_errors: Fail at every warning that no other option is about.
+            weights_cast: Round floating-point values of other types to the program's type.
+            profile: Write a trace with the time of each stage, plugin, rule and pass and
+                the memory use to this file, for Perfetto or `chrome://tracing`.
+            report: Also write a report to this file: .txt, .md, .json, .html, or .sarif for
+                problems only; can be repeated.
+            allow: Hide warnings and notes with this code; can be repeated.
+            warn: Show notes with this code as warnings, and never treat its warnings as
+                errors; can be repeated.
+            deny: Treat warnings and notes with this code as errors, before the model is
+                written; can be repeated.
+            warnings_as_errors: Treat all warnings as errors, unless --allow or --warn names
+                them.
             json: Print one JSON object instead of text.
-            quiet: Print nothing but results and problems.
-            verbose: Show what plugins say besides warnings; twice for what their authors
-                want to know.
+            quiet: Print only results and problems.
+            verbose: Show notes from plugins as well as warnings; repeat it for debug
+                messages.
             color: When to use colours.
-            plugin_timeout: The longest that one call of a plugin may take, in seconds;
-                running a model does not count.
-            config: Read options from this file, instead of an onnxport.toml in the working
-                directory or in a folder around it, up to the root of the repository. Also
-                `ONNXPORT_CONFIG`.
-            no_config: Read no options from a file.
-            preset: Use the options below [preset.NAME] of the file as well, which go before
-                the others. Also `ONNXPORT_PRESET`.
-            unset: Leave an option as it is by default, whatever the file says; can be
-                repeated.
-            print_config: Print the options that count, and where each comes from, instead
-                of running the command.
+            plugin_timeout: Time limit for one plugin call, in seconds; does not apply to
+                running a model.
+            config: Read options from this file instead of the nearest onnxport.toml in the
+                working directory or its parents, up to the root of the repository. Also read
+                from `ONNXPORT_CONFIG`.
+            no_config: Do not read options from a file.
+            preset: Also apply the file's [preset.NAME] tables, which override the others.
+                Also read from `ONNXPORT_PRESET`.
+            unset: Reset an option to its default, ignoring the file; can be repeated.
+            print_config: Print the effective options and their origins instead of running
+                the command.
         """
 
 class Profile(Command):
@@ -984,69 +968,67 @@ class Profile(Command):
         unset: str | Sequence[str] | None = None,
         print_config: bool | None = None,
     ) -> Result:
-        """Say where the time of a model goes in ONNX Runtime, or what is slower in another one.
+        """Show where a model spends its time in ONNX Runtime, or compare two models.
 
         Args:
-            model: The ONNX model, or a profile of one that was written as .json.
-            against: Another model, which is run in turn with the first one, or another
-                profile: what takes more or less time there.
-            input: The value of an input: a .npy file, or a file of weights that holds a
-                tensor of this name or one alone; can be repeated.
-            inputs: A file with values for inputs by their names: .npz, .safetensors or
-                another file of weights.
-            seed: What drawn values depend on: floats between -1 and 1, integers and truth
-                values 0 or 1, for inputs that are not given.
-            dim: The size of a dynamic dimension of drawn inputs, by its name or its place,
-                such as batch=2 or x:0=2.
-            runs: How often each model is run, after two runs that do not count.
-            threads: How many threads the runtime may use within an operator; otherwise it
-                chooses.
-            by: Show the times by this alone.
+            model: The ONNX model, or a profile saved as .json.
+            against: Another model or saved profile to compare with; models are run
+                alternately.
+            input: A value for an input: a .npy file, or a weight file with a single tensor
+                or one of this name; can be repeated.
+            inputs: A file with values for inputs by name: .npz, .safetensors or another
+                weight file.
+            seed: Seed for random inputs: floats between -1 and 1, integers and booleans 0
+                or 1.
+            dim: The size of a dynamic dimension of random inputs, by name or by input and
+                axis, such as batch=2 or x:0=2.
+            runs: How many times to run each model, after two warm-up runs.
+            threads: How many threads the runtime may use within an operator; chosen by the
+                runtime by default.
+            by: Show only this breakdown.
             all: Show every row.
-            executor: The plugin that runs the model: ort for ONNX Runtime, reference for
-                onnxport's own evaluator, which is exact and slow, or one that is loaded;
-                otherwise the first.
-            ort_library: The ONNX Runtime library; otherwise ORT_DYLIB_PATH, the active
-                Python's packages and the system's folders are searched.
-            executor_option: An option of the runtime, such as `custom_ops=PATH` for a
+            executor: The plugin to run the model: ort for ONNX Runtime, reference for
+                onnxport's own exact but slow evaluator, or a loaded plugin [default: the first
+                available].
+            ort_library: The ONNX Runtime library; by default, onnxport searches
+                ORT_DYLIB_PATH, the active Python's packages and system folders.
+            executor_option: An option for the runtime, such as `custom_ops=PATH` for a
                 library of custom operators, or `bytes=NUMBER`, `steps=NUMBER` and
-                `seconds=NUMBER` for the budgets of the evaluator; of several executors, that of
-                one is called `reference:bytes=NUMBER`; can be repeated.
-            isolate: Run the model in a process of its own: what crashes or hangs there is
-                reported, and nothing else ends with it.
-            timeout: The longest that the runtime may take to load the model and to run it
-                on all cases, in seconds, and that PyTorch may take to say what is expected (300
-                where nothing is said).
-            report: Write what was found to this file as well: .txt, .md, .json, .html, or
-                .sarif for the problems alone; can be repeated.
-            plugin: A plugin library to load, or a folder of libraries with manifests; can
-                be repeated. Also read from ONNXPORT_PLUGIN_PATH.
-            use: The plugin that lowers an operator which several offer, such as
+                `seconds=NUMBER` for the budgets of the evaluator; with several executors,
+                prefix it, as in `reference:bytes=NUMBER`; can be repeated.
+            isolate: Run the model in a separate process, so that a crash or hang is
+                reported and ends nothing else.
+            timeout: Time limit in seconds for loading the model and running all cases, and
+                for PyTorch to compute expected values (300 by default).
+            report: Also write a report to this file: .txt, .md, .json, .html, or .sarif for
+                problems only; can be repeated.
+            plugin: A plugin library, or a folder of libraries with manifests; can be
+                repeated. Also read from ONNXPORT_PLUGIN_PATH.
+            use: The plugin to use for an operator that several plugins lower, such as
                 aten.add.Tensor=mylib; can be repeated.
-            plugin_option: An option of a plugin; can be repeated. `onnxport plugin info`
-                lists what there is.
-            project: A file, onnxport.toml, whose plugins and choices are used; none are
-                unless it is named here or by --config.
-            plugin_allow: A list of the libraries that may be loaded, id = "SHA-256";
-                without one, those that are named.
-            on_plugin_panic: What to do after a plugin panicked.
+            plugin_option: A plugin option; can be repeated. `onnxport plugin info` lists
+                them.
+            project: An onnxport.toml whose plugins to load; without this option or
+                --config, plugins in a file are ignored.
+            plugin_allow: A list of libraries that may be loaded, as id = "SHA-256"; without
+                it, every library that you name may be.
+            on_plugin_panic: What to do after a plugin panics.
             json: Print one JSON object instead of text.
-            quiet: Print nothing but results and problems.
-            verbose: Show what plugins say besides warnings; twice for what their authors
-                want to know.
+            quiet: Print only results and problems.
+            verbose: Show notes from plugins as well as warnings; repeat it for debug
+                messages.
             color: When to use colours.
-            plugin_timeout: The longest that one call of a plugin may take, in seconds;
-                running a model does not count.
-            config: Read options from this file, instead of an onnxport.toml in the working
-                directory or in a folder around it, up to the root of the repository. Also
-                `ONNXPORT_CONFIG`.
-            no_config: Read no options from a file.
-            preset: Use the options below [preset.NAME] of the file as well, which go before
-                the others. Also `ONNXPORT_PRESET`.
-            unset: Leave an option as it is by default, whatever the file says; can be
-                repeated.
-            print_config: Print the options that count, and where each comes from, instead
-                of running the command.
+            plugin_timeout: Time limit for one plugin call, in seconds; does not apply to
+                running a model.
+            config: Read options from this file instead of the nearest onnxport.toml in the
+                working directory or its parents, up to the root of the repository. Also read
+                from `ONNXPORT_CONFIG`.
+            no_config: Do not read options from a file.
+            preset: Also apply the file's [preset.NAME] tables, which override the others.
+                Also read from `ONNXPORT_PRESET`.
+            unset: Reset an option to its default, ignoring the file; can be repeated.
+            print_config: Print the effective options and their origins instead of running
+                the command.
         """
 
 class Run(Command):
@@ -1082,62 +1064,60 @@ class Run(Command):
         unset: str | Sequence[str] | None = None,
         print_config: bool | None = None,
     ) -> Result:
-        """Run an ONNX model once, and show or write what comes out.
+        """Run an ONNX model once and show or save its outputs.
 
         Args:
             model: The ONNX model.
-            input: The value of an input: a .npy file, or a file of weights that holds a
-                tensor of this name or one alone; can be repeated.
-            inputs: A file with values for inputs by their names: .npz, .safetensors or
-                another file of weights.
-            random: Draw the inputs that are not given: floats between -1 and 1, integers
-                and truth values 0 or 1.
-            seed: What drawn values depend on.
-            dim: The size of a dynamic dimension of drawn inputs, by its name or its place,
-                such as batch=2 or x:0=2.
+            input: A value for an input: a .npy file, or a weight file with a single tensor
+                or one of this name; can be repeated.
+            inputs: A file with values for inputs by name: .npz, .safetensors or another
+                weight file.
+            random: Use random values for missing inputs: floats between -1 and 1, integers
+                and booleans 0 or 1.
+            seed: Seed for random values.
+            dim: The size of a dynamic dimension of random inputs, by name or by input and
+                axis, such as batch=2 or x:0=2.
             output: Write the outputs to this file, .safetensors.
-            executor: The plugin that runs the model: ort for ONNX Runtime, reference for
-                onnxport's own evaluator, which is exact and slow, or one that is loaded;
-                otherwise the first.
-            ort_library: The ONNX Runtime library; otherwise ORT_DYLIB_PATH, the active
-                Python's packages and the system's folders are searched.
-            executor_option: An option of the runtime, such as `custom_ops=PATH` for a
+            executor: The plugin to run the model: ort for ONNX Runtime, reference for
+                onnxport's own exact but slow evaluator, or a loaded plugin [default: the first
+                available].
+            ort_library: The ONNX Runtime library; by default, onnxport searches
+                ORT_DYLIB_PATH, the active Python's packages and system folders.
+            executor_option: An option for the runtime, such as `custom_ops=PATH` for a
                 library of custom operators, or `bytes=NUMBER`, `steps=NUMBER` and
-                `seconds=NUMBER` for the budgets of the evaluator; of several executors, that of
-                one is called `reference:bytes=NUMBER`; can be repeated.
-            isolate: Run the model in a process of its own: what crashes or hangs there is
-                reported, and nothing else ends with it.
-            timeout: The longest that the runtime may take to load the model and to run it
-                on all cases, in seconds, and that PyTorch may take to say what is expected (300
-                where nothing is said).
-            plugin: A plugin library to load, or a folder of libraries with manifests; can
-                be repeated. Also read from ONNXPORT_PLUGIN_PATH.
-            use: The plugin that lowers an operator which several offer, such as
+                `seconds=NUMBER` for the budgets of the evaluator; with several executors,
+                prefix it, as in `reference:bytes=NUMBER`; can be repeated.
+            isolate: Run the model in a separate process, so that a crash or hang is
+                reported and ends nothing else.
+            timeout: Time limit in seconds for loading the model and running all cases, and
+                for PyTorch to compute expected values (300 by default).
+            plugin: A plugin library, or a folder of libraries with manifests; can be
+                repeated. Also read from ONNXPORT_PLUGIN_PATH.
+            use: The plugin to use for an operator that several plugins lower, such as
                 aten.add.Tensor=mylib; can be repeated.
-            plugin_option: An option of a plugin; can be repeated. `onnxport plugin info`
-                lists what there is.
-            project: A file, onnxport.toml, whose plugins and choices are used; none are
-                unless it is named here or by --config.
-            plugin_allow: A list of the libraries that may be loaded, id = "SHA-256";
-                without one, those that are named.
-            on_plugin_panic: What to do after a plugin panicked.
+            plugin_option: A plugin option; can be repeated. `onnxport plugin info` lists
+                them.
+            project: An onnxport.toml whose plugins to load; without this option or
+                --config, plugins in a file are ignored.
+            plugin_allow: A list of libraries that may be loaded, as id = "SHA-256"; without
+                it, every library that you name may be.
+            on_plugin_panic: What to do after a plugin panics.
             json: Print one JSON object instead of text.
-            quiet: Print nothing but results and problems.
-            verbose: Show what plugins say besides warnings; twice for what their authors
-                want to know.
+            quiet: Print only results and problems.
+            verbose: Show notes from plugins as well as warnings; repeat it for debug
+                messages.
             color: When to use colours.
-            plugin_timeout: The longest that one call of a plugin may take, in seconds;
-                running a model does not count.
-            config: Read options from this file, instead of an onnxport.toml in the working
-                directory or in a folder around it, up to the root of the repository. Also
-                `ONNXPORT_CONFIG`.
-            no_config: Read no options from a file.
-            preset: Use the options below [preset.NAME] of the file as well, which go before
-                the others. Also `ONNXPORT_PRESET`.
-            unset: Leave an option as it is by default, whatever the file says; can be
-                repeated.
-            print_config: Print the options that count, and where each comes from, instead
-                of running the command.
+            plugin_timeout: Time limit for one plugin call, in seconds; does not apply to
+                running a model.
+            config: Read options from this file instead of the nearest onnxport.toml in the
+                working directory or its parents, up to the root of the repository. Also read
+                from `ONNXPORT_CONFIG`.
+            no_config: Do not read options from a file.
+            preset: Also apply the file's [preset.NAME] tables, which override the others.
+                Also read from `ONNXPORT_PRESET`.
+            unset: Reset an option to its default, ignoring the file; can be repeated.
+            print_config: Print the effective options and their origins instead of running
+                the command.
         """
 
 class Verify(Command):
@@ -1182,88 +1162,83 @@ class Verify(Command):
         unset: str | Sequence[str] | None = None,
         print_config: bool | None = None,
     ) -> Result:
-        """Run a model and compare what it computes with what PyTorch computed.
+        """Run a model and compare its outputs with PyTorch's.
 
         Args:
             model: The ONNX model.
-            against: The program that it was converted from, or the expected values recorded
-                beside it; without one the executors are held against each other, on drawn
+            against: The program that the model was converted from, or the expected values
+                recorded beside it; without one, compare the executors with each other on random
                 inputs.
-            inputs: A file with calls to run the model on, and no others: values by the
-                names of inputs in .npz, .json, .safetensors or another file of weights. Of
-                several calls each name begins with that of its call, as in first/x; can be
-                repeated.
-            draw: How the values of an input are drawn: normal(MEAN,DEVIATION),
+            inputs: A file with the inputs of the calls to run, by input name: .npz, .json,
+                .safetensors or another weight file. With several calls per file, prefix each
+                name with that of its call, as in first/x; can be repeated.
+            draw: How to generate the values of an input: normal(MEAN,DEVIATION),
                 uniform(LOW,HIGH), integers(LOW,HIGH), ones, arange or mask; can be repeated.
-                Other inputs have the rule that their recorded values, and what reads them,
-                suggest.
-            seed: Draw a call whose values depend on this number.
-            max_memory: The most that all values of the program may take in the largest call
-                that is drawn.
-            reference: Where expected values come from; by default those that were recorded,
-                and PyTorch where an active Python has it and none were. `ONNXPORT_REFERENCE`
-                says the same.
-            executor: A plugin that runs the model: ort for ONNX Runtime, reference for
-                onnxport's own evaluator, which is exact and slow, or one that is loaded; can be
-                repeated, and otherwise is the first.
-            ort_library: The ONNX Runtime library; otherwise ORT_DYLIB_PATH, the active
-                Python's packages and the system's folders are searched.
-            executor_option: An option of the runtime, such as `custom_ops=PATH` for a
+                For other inputs, the recorded values and the operators that read them suggest a
+                rule.
+            seed: Generate a call with random values from this seed.
+            max_memory: Memory budget for all values of the program in the largest generated
+                call.
+            reference: Where expected values come from; by default, the recorded values, or
+                else PyTorch if the active Python has it. Also read from `ONNXPORT_REFERENCE`.
+            executor: A plugin to run the model: ort for ONNX Runtime, reference for
+                onnxport's own exact but slow evaluator, or a loaded plugin; can be repeated
+                [default: the first available].
+            ort_library: The ONNX Runtime library; by default, onnxport searches
+                ORT_DYLIB_PATH, the active Python's packages and system folders.
+            executor_option: An option for the runtime, such as `custom_ops=PATH` for a
                 library of custom operators, or `bytes=NUMBER`, `steps=NUMBER` and
-                `seconds=NUMBER` for the budgets of the evaluator; of several executors, that of
-                one is called `reference:bytes=NUMBER`; can be repeated.
-            isolate: Run the model in a process of its own: what crashes or hangs there is
-                reported, and nothing else ends with it.
-            timeout: The longest that the runtime may take to load the model and to run it
-                on all cases, in seconds, and that PyTorch may take to say what is expected (300
-                where nothing is said).
-            tolerance: Where the tolerance of floating-point outputs comes from: their
-                element types, or the noise of the computation, which is how far the program is
-                from itself in float64.
-            rtol: Replace the relative tolerance of floating-point outputs.
-            atol: Replace the absolute tolerance of floating-point outputs.
-            comparer: The plugin that compares the outputs; without one, onnxport does. With
-                --taps, one that runs the model as well compares the values inside of it where
-                they are, such as on the GPU.
-            comparer_option: An option of the comparer, such as `device=1` or `memory=BYTES`
-                of cuda-parity; can be repeated.
-            comparer_fallback: Compare without the plugin what it cannot compare here, with
-                a warning, instead of failing.
-            taps: Also hold the values inside of the model against those that were recorded
-                with the program, against another executor's, or against those of onnxport's own
-                evaluator; a report shows the error along the graph.
-            report: Write what was found to this file as well: .txt, .md, .json, .html, or
-                .sarif for the problems alone; can be repeated.
-            profile: Write how long each stage, plugin, rule and pass took, and the memory
-                meanwhile, to this file: a trace that Perfetto and `chrome://tracing` show.
-            plugin: A plugin library to load, or a folder of libraries with manifests; can
-                be repeated. Also read from ONNXPORT_PLUGIN_PATH.
-            use: The plugin that lowers an operator which several offer, such as
+                `seconds=NUMBER` for the budgets of the evaluator; with several executors,
+                prefix it, as in `reference:bytes=NUMBER`; can be repeated.
+            isolate: Run the model in a separate process, so that a crash or hang is
+                reported and ends nothing else.
+            timeout: Time limit in seconds for loading the model and running all cases, and
+                for PyTorch to compute expected values (300 by default).
+            tolerance: How to choose tolerances for floating-point outputs: by element type,
+                or by the numerical noise of the program, measured against float64.
+            rtol: Override the relative tolerance for floating-point outputs.
+            atol: Override the absolute tolerance for floating-point outputs.
+            comparer: The plugin that compares outputs instead of onnxport. With --taps, a
+                plugin that also runs the model compares intermediate values on its device, such
+                as the GPU.
+            comparer_option: An option for the comparer, such as `device=1` or
+                `memory=BYTES` for cuda-parity; can be repeated.
+            comparer_fallback: If the plugin cannot compare something, compare it without
+                the plugin and warn instead of failing.
+            taps: Also compare intermediate values with recorded ones, with another
+                executor's, or with those of onnxport's own evaluator; a report shows the error
+                along the graph.
+            report: Also write a report to this file: .txt, .md, .json, .html, or .sarif for
+                problems only; can be repeated.
+            profile: Write a trace with the time of each stage, plugin, rule and pass and
+                the memory use to this file, for Perfetto or `chrome://tracing`.
+            plugin: A plugin library, or a folder of libraries with manifests; can be
+                repeated. Also read from ONNXPORT_PLUGIN_PATH.
+            use: The plugin to use for an operator that several plugins lower, such as
                 aten.add.Tensor=mylib; can be repeated.
-            plugin_option: An option of a plugin; can be repeated. `onnxport plugin info`
-                lists what there is.
-            project: A file, onnxport.toml, whose plugins and choices are used; none are
-                unless it is named here or by --config.
-            plugin_allow: A list of the libraries that may be loaded, id = "SHA-256";
-                without one, those that are named.
-            on_plugin_panic: What to do after a plugin panicked.
+            plugin_option: A plugin option; can be repeated. `onnxport plugin info` lists
+                them.
+            project: An onnxport.toml whose plugins to load; without this option or
+                --config, plugins in a file are ignored.
+            plugin_allow: A list of libraries that may be loaded, as id = "SHA-256"; without
+                it, every library that you name may be.
+            on_plugin_panic: What to do after a plugin panics.
             json: Print one JSON object instead of text.
-            quiet: Print nothing but results and problems.
-            verbose: Show what plugins say besides warnings; twice for what their authors
-                want to know.
+            quiet: Print only results and problems.
+            verbose: Show notes from plugins as well as warnings; repeat it for debug
+                messages.
             color: When to use colours.
-            plugin_timeout: The longest that one call of a plugin may take, in seconds;
-                running a model does not count.
-            config: Read options from this file, instead of an onnxport.toml in the working
-                directory or in a folder around it, up to the root of the repository. Also
-                `ONNXPORT_CONFIG`.
-            no_config: Read no options from a file.
-            preset: Use the options below [preset.NAME] of the file as well, which go before
-                the others. Also `ONNXPORT_PRESET`.
-            unset: Leave an option as it is by default, whatever the file says; can be
-                repeated.
-            print_config: Print the options that count, and where each comes from, instead
-                of running the command.
+            plugin_timeout: Time limit for one plugin call, in seconds; does not apply to
+                running a model.
+            config: Read options from this file instead of the nearest onnxport.toml in the
+                working directory or its parents, up to the root of the repository. Also read
+                from `ONNXPORT_CONFIG`.
+            no_config: Do not read options from a file.
+            preset: Also apply the file's [preset.NAME] tables, which override the others.
+                Also read from `ONNXPORT_PRESET`.
+            unset: Reset an option to its default, ignoring the file; can be repeated.
+            print_config: Print the effective options and their origins instead of running
+                the command.
         """
 
 class WeightsBind(Command):
@@ -1294,175 +1269,165 @@ class WeightsBind(Command):
         unset: str | Sequence[str] | None = None,
         print_config: bool | None = None,
     ) -> Result:
-        """Give a model the weights for which it waits.
+        """Bind weights to a model that was written without them.
 
         Args:
-            model: A model that `onnxport convert --weightless` wrote.
-            from_: A file of weights, or a folder of shards: .safetensors, an index of
-                shards, a checkpoint of torch.save, a .pt2; can be repeated.
-            output: The model to write, if not over the one that waits.
-            weights_map: Rules for names: a TOML or JSON file with the tables `rename` and
+            model: A model written by `onnxport convert --weightless`.
+            from_: A weight file or a folder of shards: .safetensors, an index of shards, a
+                torch.save checkpoint, a .pt2; can be repeated.
+            output: The model to write; by default, the input model is overwritten.
+            weights_map: A TOML or JSON file that maps names, with the tables `rename` and
                 `prefix`.
-            weights_prefix: What names in the files start with and the program's do not,
+            weights_prefix: A prefix of names in the files that the program's names lack,
                 such as model.
-            weights_key: The entry of a checkpoint that holds the weights, with dots between
+            weights_key: The checkpoint entry that holds the weights, with dots between
                 levels.
-            weights_cast: Round floats of another type to the program's.
-            external_data: Where the weights go.
-            shard_size: Split the data file into files of at most this size, such as 2GB; a
-                larger tensor has a file of its own.
+            weights_cast: Round floating-point values of other types to the program's type.
+            external_data: Where to store the weights.
+            shard_size: Split external data into files of at most this size, such as 2GB; a
+                larger tensor gets its own file.
             manifest: Also write OUTPUT.sha256, a list of hashes that `sha256sum --check`
                 reads.
-            max_memory: The most anonymous memory that the process may take while it writes,
-                such as 256MiB.
-            no_check_weights: Do not hold weights against the checksums of the archives that
-                they come from.
+            max_memory: Limit on anonymous memory while writing, such as 256MiB.
+            no_check_weights: Do not check weights against the checksums of their archives.
             check_weights: False is `no_check_weights=True`.
             json: Print one JSON object instead of text.
-            quiet: Print nothing but results and problems.
-            verbose: Show what plugins say besides warnings; twice for what their authors
-                want to know.
+            quiet: Print only results and problems.
+            verbose: Show notes from plugins as well as warnings; repeat it for debug
+                messages.
             color: When to use colours.
-            plugin_timeout: The longest that one call of a plugin may take, in seconds;
-                running a model does not count.
-            config: Read options from this file, instead of an onnxport.toml in the working
-                directory or in a folder around it, up to the root of the repository. Also
-                `ONNXPORT_CONFIG`.
-            no_config: Read no options from a file.
-            preset: Use the options below [preset.NAME] of the file as well, which go before
-                the others. Also `ONNXPORT_PRESET`.
-            unset: Leave an option as it is by default, whatever the file says; can be
-                repeated.
-            print_config: Print the options that count, and where each comes from, instead
-                of running the command.
+            plugin_timeout: Time limit for one plugin call, in seconds; does not apply to
+                running a model.
+            config: Read options from this file instead of the nearest onnxport.toml in the
+                working directory or its parents, up to the root of the repository. Also read
+                from `ONNXPORT_CONFIG`.
+            no_config: Do not read options from a file.
+            preset: Also apply the file's [preset.NAME] tables, which override the others.
+                Also read from `ONNXPORT_PRESET`.
+            unset: Reset an option to its default, ignoring the file; can be repeated.
+            print_config: Print the effective options and their origins instead of running
+                the command.
         """
 
 class OptimizeOptions(TypedDict, total=False):
     emit: bool | None
-    """Print the text form of the graph instead of writing it."""
+    """Print the graph as text instead of writing a model."""
     optimize: Literal["0", "1", "2", "target", 0, 1, 2] | bool | None
-    """How much rules and passes may change: 0 for nothing, 1 where results stay the same bit
-    for bit, 2 within the bounds that they state, target for operators that only the target has;
-    2 by default, and target where --target names one."""
+    """How far the optimizer may go: 0 changes nothing, 1 keeps results bit-identical, 2 stays
+    within the error bounds that rules state, target also uses operators that only the target
+    has; 2 by default, and target where --target names one."""
     no_optimize: bool | None
-    """Run no rules and no passes: the same as --optimize 0."""
+    """Run no rules and no passes, like --optimize 0."""
     explain_rule: str | None
-    """Say of a rule or pass, at every place where it was tried, whether it was applied and why
+    """Explain for each node where a rule or pass was tried whether it was applied, and why
     not."""
     skip_rule: str | Sequence[str] | None
-    """Run without this rule or pass; can be repeated."""
+    """Skip this rule or pass; can be repeated."""
     stop_after: int | None
-    """Stop after this many patches, to find the one that makes a difference."""
+    """Stop after this many patches, to find the one at fault."""
     dump_matches: _Path | None
-    """Write both sides of each place where a rule was applied to this folder, as ONNX
-    models."""
+    """Write an ONNX model before and after each applied patch to this folder."""
     max_sweeps: int | None
-    """How often the rules go over the graph at most."""
+    """The most sweeps that the rules make over the graph."""
     max_growth: int | None
-    """How many nodes the rules may add on balance; by default four for each node, and at least
-    10,000."""
+    """The most nodes that the rules may add on balance; by default four for each node, and at
+    least 10,000."""
     inline: Literal["all", "small", "none"] | None
-    """Put what local functions compute in the place of their calls: all of them, none, or those
-    of up to eight nodes."""
+    """Inline local functions: all, none, or small ones of up to eight nodes."""
     outline: int | None
-    """Make local functions of parts of at least so many nodes that stand in the model several
-    times in a row."""
+    """Outline repeated parts of at least this many nodes into local functions."""
     reorder: bool | None
-    """Put nodes in an order in which fewer bytes are alive at once, for runtimes that keep to
-    the order of the file."""
+    """Reorder nodes to lower peak memory, for runtimes that execute them in file order."""
     fold_budget: str | int | None
-    """By how much constants may grow when what hangs on them alone is computed in advance; 0
-    for not at all."""
+    """How many bytes constant folding may add per constant; 0 disables it."""
     target: _Path | None
-    """What is to run the model: onnxruntime, onnxruntime-cpu, onnx (what ONNX means, whatever
-    runs it), or a file that says what a runtime takes. Named, it must run the model, and may be
-    given operators that only it has; unnamed, it is onnxruntime, the operators are ONNX's, and
-    what it does not run is a note."""
+    """The runtime to target: onnxruntime, onnxruntime-cpu, onnx (any conforming runtime), or a
+    file that describes a runtime. A target that you name must be able to run the model, and the
+    model may use operators that only this target has. Without one, the target is onnxruntime,
+    with standard operators only, and unsupported nodes are only a note."""
     external_data: Literal["auto", "inline", "external", "reference"] | None
-    """Where the weights go."""
+    """Where to store the weights."""
     shard_size: str | int | None
-    """Split the data file into files of at most this size, such as 2GB; a larger tensor has a
-    file of its own."""
+    """Split external data into files of at most this size, such as 2GB; a larger tensor gets
+    its own file."""
     manifest: bool | None
     """Also write OUTPUT.sha256, a list of hashes that `sha256sum --check` reads."""
     max_memory: str | int | None
-    """The most anonymous memory that the process may take while it writes, such as 256MiB."""
+    """Limit on anonymous memory while writing, such as 256MiB."""
     no_check_weights: bool | None
-    """Do not hold weights against the checksums of the archives that they come from."""
+    """Do not check weights against the checksums of their archives."""
     check_weights: bool | None
     """False is `no_check_weights=True`."""
     verify: bool | None
-    """Run the model before and after on the same values, and write it only if both compute the
-    same."""
+    """Run the model before and after on the same inputs, and write it only if the results
+    agree."""
     keep_failed: bool | None
-    """Keep a model that computes something else, as OUTPUT with `.failed` in its name."""
+    """Keep a model whose results differ, as OUTPUT with `.failed` in its name."""
     inputs: _Path | Sequence[_Path] | None
-    """A file with calls, as `onnxport verify` takes them; values are drawn otherwise. Can be
+    """A file with input values, as for `onnxport verify`; random values otherwise. Can be
     repeated."""
     draw: str | Sequence[str] | None
-    """How the values of an input are drawn, as `onnxport verify` takes it; can be repeated."""
+    """How to generate the values of an input, as for `onnxport verify`; can be repeated."""
     seed: int | None
-    """What drawn values depend on."""
+    """Seed for random values."""
     rtol: float | None
-    """Replace the relative tolerance of floating-point outputs."""
+    """Override the relative tolerance for floating-point outputs."""
     atol: float | None
-    """Replace the absolute tolerance of floating-point outputs."""
+    """Override the absolute tolerance for floating-point outputs."""
     executor: str | None
-    """The plugin that runs the model: ort for ONNX Runtime, reference for onnxport's own
-    evaluator, which is exact and slow, or one that is loaded; otherwise the first."""
+    """The plugin to run the model: ort for ONNX Runtime, reference for onnxport's own exact but
+    slow evaluator, or a loaded plugin [default: the first available]."""
     ort_library: _Path | None
-    """The ONNX Runtime library; otherwise ORT_DYLIB_PATH, the active Python's packages and the
-    system's folders are searched."""
+    """The ONNX Runtime library; by default, onnxport searches ORT_DYLIB_PATH, the active
+    Python's packages and system folders."""
     executor_option: str | Sequence[str] | None
-    """An option of the runtime, such as `custom_ops=PATH` for a library of custom operators, or
-    `bytes=NUMBER`, `steps=NUMBER` and `seconds=NUMBER` for the budgets of the evaluator; of
-    several executors, that of one is called `reference:bytes=NUMBER`; can be repeated."""
+    """An option for the runtime, such as `custom_ops=PATH` for a library of custom operators,
+    or `bytes=NUMBER`, `steps=NUMBER` and `seconds=NUMBER` for the budgets of the evaluator;
+    with several executors, prefix it, as in `reference:bytes=NUMBER`; can be repeated."""
     isolate: bool | None
-    """Run the model in a process of its own: what crashes or hangs there is reported, and
-    nothing else ends with it."""
+    """Run the model in a separate process, so that a crash or hang is reported and ends nothing
+    else."""
     timeout: str | float | None
-    """The longest that the runtime may take to load the model and to run it on all cases, in
-    seconds, and that PyTorch may take to say what is expected (300 where nothing is said)."""
+    """Time limit in seconds for loading the model and running all cases, and for PyTorch to
+    compute expected values (300 by default)."""
     profile: _Path | None
-    """Write how long each stage, plugin, rule and pass took, and the memory meanwhile, to this
-    file: a trace that Perfetto and `chrome://tracing` show."""
+    """Write a trace with the time of each stage, plugin, rule and pass and the memory use to
+    this file, for Perfetto or `chrome://tracing`."""
     plugin: _Path | Sequence[_Path] | None
-    """A plugin library to load, or a folder of libraries with manifests; can be repeated. Also
-    read from ONNXPORT_PLUGIN_PATH."""
+    """A plugin library, or a folder of libraries with manifests; can be repeated. Also read
+    from ONNXPORT_PLUGIN_PATH."""
     use: str | Sequence[str] | None
-    """The plugin that lowers an operator which several offer, such as aten.add.Tensor=mylib;
-    can be repeated."""
+    """The plugin to use for an operator that several plugins lower, such as
+    aten.add.Tensor=mylib; can be repeated."""
     plugin_option: str | Sequence[str] | None
-    """An option of a plugin; can be repeated. `onnxport plugin info` lists what there is."""
+    """A plugin option; can be repeated. `onnxport plugin info` lists them."""
     project: _Path | None
-    """A file, onnxport.toml, whose plugins and choices are used; none are unless it is named
-    here or by --config."""
+    """An onnxport.toml whose plugins to load; without this option or --config, plugins in a
+    file are ignored."""
     plugin_allow: _Path | None
-    """A list of the libraries that may be loaded, id = "SHA-256"; without one, those that are
-    named."""
+    """A list of libraries that may be loaded, as id = "SHA-256"; without it, every library that
+    you name may be."""
     on_plugin_panic: Literal["continue", "stop"] | None
-    """What to do after a plugin panicked."""
+    """What to do after a plugin panics."""
     json: bool | None
     """Print one JSON object instead of text."""
     quiet: bool | None
-    """Print nothing but results and problems."""
+    """Print only results and problems."""
     verbose: int | None
-    """Show what plugins say besides warnings; twice for what their authors want to know."""
+    """Show notes from plugins as well as warnings; repeat it for debug messages."""
     color: Literal["auto", "always", "never"] | None
     """When to use colours."""
     plugin_timeout: str | float | None
-    """The longest that one call of a plugin may take, in seconds; running a model does not
-    count."""
+    """Time limit for one plugin call, in seconds; does not apply to running a model."""
     config: _Path | bool | None
-    """Read options from this file, instead of an onnxport.toml in the working directory or in a
-    folder around it, up to the root of the repository. Also `ONNXPORT_CONFIG`."""
+    """Read options from this file instead of the nearest onnxport.toml in the working directory
+    or its parents, up to the root of the repository. Also read from `ONNXPORT_CONFIG`."""
     no_config: bool | None
-    """Read no options from a file."""
+    """Do not read options from a file."""
     preset: str | None
-    """Use the options below [preset.NAME] of the file as well, which go before the others. Also
+    """Also apply the file's [preset.NAME] tables, which override the others. Also read from
     `ONNXPORT_PRESET`."""
     unset: str | Sequence[str] | None
-    """Leave an option as it is by default, whatever the file says; can be repeated."""
+    """Reset an option to its default, ignoring the file; can be repeated."""
     print_config: bool | None
-    """Print the options that count, and where each comes from, instead of running the
-    command."""
+    """Print the effective options and their origins instead of running the command."""

@@ -196,7 +196,7 @@ fn what_is_wrong_is_refused_at_its_place() {
         ("[explain]", 2, "OP003", "`explain` takes no options from a file", ""),
         ("[all]\nopst = 1", 2, "OP003", "`[all]` has no option `opst`", "`opset`"),
         ("[preset.a.convert]\nopst = 1", 2, "OP003", "`[preset.a.convert]` has no option `opst`", "`opset`"),
-        ("[convert]\nprogram = 'a'", 2, "OP003", "`program` stands on the command line only", ""),
+        ("[convert]\nprogram = 'a'", 2, "OP003", "`program` is a positional argument", ""),
         ("[convert]\nconfig = 'a'", 2, "OP003", "has no option `config`", ""),
         (
             "[convert]\nopset = '18'",
@@ -224,7 +224,7 @@ fn what_is_wrong_is_refused_at_its_place() {
             "[convert]\nreport = ['../r.md']",
             2,
             "OP005",
-            "`report` is a path outside of the file's folder",
+            "`report` is a path outside the file's folder",
             "",
         ),
         ("[convert]\nreport = ['/tmp/r.md']", 2, "OP005", "`report` is a path outside", ""),
@@ -253,7 +253,7 @@ fn what_is_wrong_is_refused_at_its_place() {
 #[test]
 fn presets_are_known() {
     let folder = repository("[preset.mobile.convert]\nopset = 18\n");
-    for (preset, help) in [("mobil", "did you mean `mobile`?"), ("zzz", "there are mobile")] {
+    for (preset, help) in [("mobil", "did you mean `mobile`?"), ("zzz", "available: mobile")] {
         let output = run(folder.path(), &["convert", "--print-config", "--preset", preset]);
         assert_eq!(output.status.code(), Some(2));
         let said = text(&output.stderr);
@@ -268,7 +268,7 @@ fn a_named_file_may_say_more() {
     let folder = repository("plugins = ['missing.so']\n[convert]\nreport = ['../r.md']\n");
     let output = run(folder.path(), &["plugin", "list"]);
     let said = text(&output.stderr);
-    assert!(output.status.success() && said.contains("the plugins of onnxport.toml are not used"), "{said}");
+    assert!(output.status.success() && said.contains("ignored the plugins of onnxport.toml"), "{said}");
     let output = run(folder.path(), &["plugin", "list", "--config", "onnxport.toml"]);
     assert_eq!(output.status.code(), Some(5), "its plugins are loaded");
     assert!(text(&output.stderr).contains("OP803"));

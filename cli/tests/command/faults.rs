@@ -163,7 +163,7 @@ fn calls_can_go_wrong() {
         "swapped",
         &[],
         70,
-        &["the lowering of `aten.relu.default` returned i64 , but the program states f32"],
+        &["the lowering of `aten.relu.default` returned i64, but the program states f32"],
     );
 }
 

@@ -252,7 +252,12 @@ fn what_goes_wrong_is_what_the_user_is_told() {
     fails(scaled().arg("factor", "two"), refused, "argument `factor`: expected a float, found a string", "");
     fails(call("kit.panics.default"), Code::PLUGIN_PANIC, "out of cheese", "");
     // Nothing else is known of the operator: the program may as well be wrong.
-    fails(call("kit.wrong.default"), Code::READ_CONTRADICTION, "returned i64, but the program states f32", "");
+    fails(
+        call("kit.wrong.default"),
+        Code::READ_CONTRADICTION,
+        "returned i64, but the program states f32",
+        "",
+    );
     let setup = Code::LOWER_ARGUMENT;
     let odd = "the schema of `kit.scaled.default` has no argument `z`";
     fails(scaled().arg("z", 1), setup.clone(), odd, "");

@@ -220,13 +220,7 @@ fn what_is_wrong_is_refused_at_its_place() {
         ("[verify]\nrtol = 'x'", 2, "OP004", "`rtol` of `onnxport verify` takes a number, not a string", ""),
         ("[convert]\nplugin = ['a.so']", 2, "OP005", "`plugin` can run code", "--config onnxport.toml"),
         ("[convert]\nreference = 'torch'", 2, "OP005", "`reference` is `torch`, which can run code", ""),
-        (
-            "[convert]\nreport = ['../r.md']",
-            2,
-            "OP005",
-            "`report` is a path outside the file's folder",
-            "",
-        ),
+        ("[convert]\nreport = ['../r.md']", 2, "OP005", "`report` is a path outside the file's folder", ""),
         ("[convert]\nreport = ['/tmp/r.md']", 2, "OP005", "`report` is a path outside", ""),
     ] {
         let folder = repository(options);

@@ -71,7 +71,11 @@ def parts(program: ExportedProgram) -> Parts:
 
 
 def _sparse_inputs(program: ExportedProgram) -> Iterator[Diagnostic]:
+    # Weights have an error of their own.
+    given = set(program.graph_signature.user_inputs)
     for node in program.graph.find_nodes(op="placeholder"):
+        if node.name not in given:
+            continue
         layout = getattr(node.meta.get("val"), "layout", torch.strided)
         if layout is not torch.strided:
             said = str(layout).removeprefix("torch.")

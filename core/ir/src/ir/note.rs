@@ -7,6 +7,7 @@ use onnxport_proto::{DeviceConfigurationProto, NodeDeviceConfigurationProto, Tra
 use rustc_hash::FxHashMap;
 
 use super::{BlockId, NodeId, ValueId};
+use crate::sym::Dim;
 
 /// Documentation and metadata of anything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -80,6 +81,8 @@ pub struct Notes {
     pub values: FxHashMap<ValueId, ValueNote>,
     /// By block.
     pub blocks: FxHashMap<BlockId, BlockNote>,
+    /// How the model spells extents that are simpler than it says.
+    pub dims: FxHashMap<Dim, String>,
 }
 
 /// What a model that was read says about itself.

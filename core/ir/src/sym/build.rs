@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::size::{MAX_FACTORS, MAX_PARTS, MAX_TERMS};
+use super::size::{MAX_COMPARED, MAX_FACTORS, MAX_PARTS, MAX_TERMS};
 use super::{Dim, Expr, Symbols, Term};
 
 impl Symbols {
@@ -66,7 +66,85 @@ impl Symbols {
             }
             _ => {}
         }
-        self.exact_div(a, b).unwrap_or_else(|| self.intern(Expr::FloorDiv(a, b)))
+        if let Some(quotient) = self.exact_div(a, b) {
+            return quotient;
+        }
+        if self.is_remainder(a, b) {
+            return Dim::Const(0);
+        }
+        match b {
+            Dim::Const(divisor @ 2..) => self.floor_div_by(a, divisor),
+            _ => self.intern(Expr::FloorDiv(a, b)),
+        }
+    }
+
+    /// `floor(a / divisor)`, with what the divisor divides in front of it: `(s0 + 5)//2` is `(s0 + 1)//2 + 2`. A quotient of a
+    /// quotient is one: `((s0//2) + 1)//2` is `(s0 + 2)//4`.
+    fn floor_div_by(&mut self, a: Dim, divisor: i64) -> Dim {
+        let (mut whole, mut rest, mut common, mut constant) = (Vec::new(), Vec::new(), divisor, 0);
+        for mut term in self.terms(a) {
+            let quotient = term.coefficient.div_euclid(divisor);
+            let remainder = term.coefficient.rem_euclid(divisor);
+            if term.factors.is_empty() {
+                constant = remainder;
+                whole.push(Term { coefficient: quotient, ..term });
+            } else if remainder == 0 {
+                term.coefficient = quotient;
+                whole.push(term);
+            } else {
+                common = gcd(common, remainder);
+                rest.push(term);
+            }
+        }
+        if let (false, Some(divisor)) = (rest.is_empty(), divisor.checked_div(common)) {
+            let divide = |n: i64| n.checked_div(common).unwrap_or(0);
+            rest.iter_mut().for_each(|term| term.coefficient = divide(term.coefficient));
+            // `floor((g x + r) / (g k))` is `floor((x + floor(r / g)) / k)`.
+            let constant = divide(constant);
+            let inner = match self.only_quotient(&rest) {
+                Some((a, b)) => b.checked_mul(divisor).zip(b.checked_mul(constant)).map(|(b, c)| (a, b, c)),
+                None => None,
+            };
+            let quotient = match inner {
+                Some((a, b, constant)) => {
+                    let a = self.add(a, Dim::Const(constant));
+                    self.floor_div(a, Dim::Const(b))
+                }
+                None => {
+                    rest.push(Term { factors: SmallVec::new(), coefficient: constant });
+                    let rest = self.sum(rest);
+                    match divisor {
+                        1 => rest,
+                        _ => self.intern(Expr::FloorDiv(rest, Dim::Const(divisor))),
+                    }
+                }
+            };
+            whole.extend(self.terms(quotient));
+        }
+        self.sum(whole)
+    }
+
+    /// `(a, b)` where `terms` are `a // b` with a positive number `b`.
+    fn only_quotient(&self, terms: &[Term]) -> Option<(Dim, i64)> {
+        let [Term { factors, coefficient: 1 }] = terms else { return None };
+        let [factor] = factors.as_slice() else { return None };
+        match self.expr(*factor) {
+            Expr::FloorDiv(a, Dim::Const(b @ 1..)) => Some((*a, *b)),
+            _ => None,
+        }
+    }
+
+    /// Whether `a` is at least 0 and below `b` at every size.
+    fn is_remainder(&mut self, a: Dim, b: Dim) -> bool {
+        let range = self.range(a);
+        range.min.is_some_and(|n| n >= 0)
+            && match b {
+                Dim::Const(divisor) => range.max.is_some_and(|n| n < divisor),
+                Dim::Expr(_) => {
+                    let apart = self.sub(b, a);
+                    self.range(apart).min.is_some_and(|n| n > 0)
+                }
+            }
     }
 
     /// `a / b` where every term of `a` is divisible by the single term `b`, else `None`.
@@ -96,7 +174,25 @@ impl Symbols {
             (_, Dim::Const(1 | -1)) => Dim::Const(0),
             (Dim::Const(x), Dim::Const(y)) => floored_rem(x, y).map_or_else(|| self.opaque(), Dim::Const),
             _ if self.exact_div(a, b).is_some() => Dim::Const(0),
+            _ if self.is_remainder(a, b) => a,
+            (_, Dim::Const(divisor @ 2..)) => self.modulo_by(a, divisor),
             _ => self.intern(Expr::Mod(a, b)),
+        }
+    }
+
+    /// `a mod divisor`, with coefficients of at most half of the divisor.
+    fn modulo_by(&mut self, a: Dim, divisor: i64) -> Dim {
+        let mut terms = self.terms(a);
+        for term in &mut terms {
+            let least = term.coefficient.rem_euclid(divisor);
+            let below = least.saturating_sub(divisor);
+            let is_short = term.factors.is_empty() || least <= below.saturating_neg();
+            term.coefficient = if is_short { least } else { below };
+        }
+        match self.sum(terms) {
+            Dim::Const(n) => Dim::Const(n.rem_euclid(divisor)),
+            rest if self.is_remainder(rest, Dim::Const(divisor)) => rest,
+            rest => self.intern(Expr::Mod(rest, Dim::Const(divisor))),
         }
     }
 
@@ -111,19 +207,8 @@ impl Symbols {
     }
 
     fn extreme(&mut self, a: Dim, b: Dim, smallest: bool) -> Dim {
-        if a == b {
-            return a;
-        }
-        if let (Dim::Const(x), Dim::Const(y)) = (a, b) {
-            return Dim::Const(if smallest { x.min(y) } else { x.max(y) });
-        }
-        let difference = self.sub(a, b);
-        let range = self.range(difference);
-        if range.min.is_some_and(|n| n >= 0) {
-            return if smallest { b } else { a };
-        }
-        if range.max.is_some_and(|n| n <= 0) {
-            return if smallest { a } else { b };
+        if let Some(found) = self.decided(a, b, smallest) {
+            return found;
         }
         let mut operands = Vec::new();
         for dim in [a, b] {
@@ -142,8 +227,56 @@ impl Symbols {
         if operands.len() > MAX_PARTS {
             return self.opaque();
         }
-        let operands = operands.into_boxed_slice();
-        self.intern(if smallest { Expr::Min(operands) } else { Expr::Max(operands) })
+        if operands.len() <= MAX_COMPARED {
+            self.retain_extremes(&mut operands, smallest);
+        }
+        match operands.as_slice() {
+            [only] => *only,
+            _ => {
+                let operands = operands.into_boxed_slice();
+                self.intern(if smallest { Expr::Min(operands) } else { Expr::Max(operands) })
+            }
+        }
+    }
+
+    /// The smaller of the two, or the larger, where their ranges tell which it is.
+    fn decided(&mut self, a: Dim, b: Dim, smallest: bool) -> Option<Dim> {
+        match (a, b) {
+            _ if a == b => return Some(a),
+            (Dim::Const(x), Dim::Const(y)) => {
+                return Some(Dim::Const(if smallest { x.min(y) } else { x.max(y) }));
+            }
+            _ => {}
+        }
+        let difference = self.sub(a, b);
+        let range = self.range(difference);
+        if range.min.is_some_and(|n| n >= 0) {
+            return Some(if smallest { b } else { a });
+        }
+        if range.max.is_some_and(|n| n <= 0) {
+            return Some(if smallest { a } else { b });
+        }
+        None
+    }
+
+    /// Leaves out each operand of a minimum or a maximum that another one makes superfluous.
+    fn retain_extremes(&mut self, operands: &mut Vec<Dim>, smallest: bool) {
+        let mut kept: Vec<Dim> = Vec::with_capacity(operands.len());
+        for operand in operands.drain(..) {
+            let mut superfluous = false;
+            kept.retain(|other| match self.decided(*other, operand, smallest) {
+                Some(chosen) if chosen == *other => {
+                    superfluous = true;
+                    true
+                }
+                Some(_) => false,
+                None => true,
+            });
+            if !superfluous {
+                kept.push(operand);
+            }
+        }
+        *operands = kept;
     }
 
     fn terms(&self, dim: Dim) -> Vec<Term> {
@@ -233,6 +366,14 @@ impl Symbols {
 /// The most factors that one of the terms has.
 fn degree(terms: &[Term]) -> usize {
     terms.iter().map(|term| term.factors.len()).max().unwrap_or(0)
+}
+
+/// The greatest common divisor of two positive numbers.
+fn gcd(a: i64, b: i64) -> i64 {
+    match a.checked_rem(b) {
+        None | Some(0) => b.max(1),
+        Some(rest) => gcd(b, rest),
+    }
 }
 
 /// `floor(x / y)`, unless it is undefined or does not fit.

@@ -14,6 +14,9 @@ pub(super) const MAX_FACTORS: usize = 32;
 /// The most terms of a sum, and operands of a minimum or a maximum.
 pub(super) const MAX_PARTS: usize = 256;
 
+/// The most operands of a minimum or a maximum that are compared with each other.
+pub(super) const MAX_COMPARED: usize = 8;
+
 /// The most nodes of an expression, written out as a tree.
 const MAX_NODES: u32 = 1 << 11;
 

@@ -5,7 +5,7 @@ use onnxport_proto::{TensorShapeProto, TypeProto, ValueInfoProto, type_proto};
 use rustc_hash::FxHashMap;
 
 use super::metadata;
-use crate::ir::{Shape, Type, ValueNote};
+use crate::ir::{Model, Shape, Type, ValueNote};
 use crate::sym::{Dim, Expr, Symbols};
 
 /// Writes types; keeps the text of every dimension that it has written.
@@ -15,8 +15,10 @@ pub(super) struct Types<'a> {
 }
 
 impl<'a> Types<'a> {
-    pub(super) fn new(symbols: &'a Symbols) -> Self {
-        Self { symbols, texts: FxHashMap::default() }
+    pub(super) fn new(model: &'a Model) -> Self {
+        let spelled = &model.graph.notes.dims;
+        let texts = spelled.iter().map(|(dim, text)| (*dim, Some(text.clone()))).collect();
+        Self { symbols: &model.symbols, texts }
     }
 
     /// What is known about the value called `name`, and what the model says about it.

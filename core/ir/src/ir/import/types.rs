@@ -72,22 +72,46 @@ impl Importer {
         Shape::Ranked(dims.collect())
     }
 
-    /// The extent that a model calls `text`: an expression where it is spelled as one of ours, else a name.
+    /// The extent that a model calls `text`: an expression where it is spelled as one, else a name. No extent is negative.
     fn dim(&mut self, text: &str) -> Dim {
         let symbols = &mut self.model.symbols;
-        if is_expression(text) {
-            let parsed = symbols.parse(text).ok().filter(|dim| symbols.display(*dim) == text);
-            if let Some(dim @ Dim::Expr(_)) = parsed {
+        if is_expression(text)
+            && let Ok(dim @ Dim::Expr(_)) = symbols.parse(text)
+        {
+            if symbols.display(dim) == text {
+                return dim;
+            }
+            // `((s0 - 2)//2) + 1` is `s0//2`; `batch-size` is a name.
+            if is_spaced(text) {
+                if symbols.as_symbol(dim).is_none() {
+                    self.graph.notes.dims.entry(dim).or_insert_with(|| text.to_owned());
+                }
                 return dim;
             }
         }
-        symbols.symbol(text)
+        let dim = symbols.symbol(text);
+        if let Some(id) = symbols.as_symbol(dim) {
+            symbols.get_mut(id).range.min.get_or_insert(0);
+        }
+        dim
     }
 }
 
 /// Whether `text` may be an expression of several parts.
 fn is_expression(text: &str) -> bool {
     text.contains(['+', '-', '*', '/', '%', '(']) && text.len() <= 1024
+}
+
+/// Whether `text` has a quotient, a remainder or an extreme, and is spelled as exporters spell those: with spaces around
+/// signs.
+fn is_spaced(text: &str) -> bool {
+    let signs = text.char_indices().filter(|(_, c)| matches!(c, '+' | '-'));
+    let mut spaced = signs.map(|(at, _)| {
+        let (before, after) = (text.get(..at).unwrap_or_default(), text.get(at + 1..).unwrap_or_default());
+        let is_binary = before.ends_with(' ') && after.starts_with(' ');
+        is_binary || before.is_empty() || before.ends_with('(')
+    });
+    ["//", "%", "max(", "min("].iter().any(|sign| text.contains(sign)) && spaced.all(|spaced| spaced)
 }
 
 /// An element type; `None` for one that is not stated.

@@ -39,7 +39,7 @@ pub(in crate::write) struct Encoder<'a> {
 
 impl<'a> Encoder<'a> {
     pub(in crate::write) fn new(model: &'a Model, options: &'a WriteOptions) -> Self {
-        Self { model, options, types: Types::new(&model.symbols), outside: FxHashMap::default() }
+        Self { model, options, types: Types::new(model), outside: FxHashMap::default() }
     }
 
     /// The message of the model, with its weights placed as `plan` says.

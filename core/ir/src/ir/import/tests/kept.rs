@@ -212,3 +212,24 @@ fn a_model_that_waits_for_weights_goes_on_waiting() {
         assert!(why_not.contains(why), "{why_not}");
     }
 }
+
+#[test]
+fn extents_are_at_least_zero_and_simpler_than_they_are_spelled() {
+    let dims = ["N", "((N - 2)//2) + 1", "seq-len", "max(0, N)", "a//b-c"];
+    let graph = GraphProto {
+        name: some("g"),
+        input: vec![value("x", &dims)],
+        output: vec![value("y", &dims)],
+        node: vec![node("Relu", &["x"], &["y"])],
+        ..GraphProto::default()
+    };
+    let read = read(model(graph));
+    let x = read.graph.blocks[read.graph.main()].inputs[0];
+    let shape = read.graph.values[x].ty.shape().unwrap().dims().unwrap().to_vec();
+    let shown: Vec<String> = shape.iter().map(|dim| read.symbols.display(dim.unwrap())).collect();
+    assert_eq!(shown, ["N", "N//2", "seq-len", "N", "a//b-c"]);
+    let least = |at: usize| read.symbols.range(shape[at].unwrap()).min;
+    assert_eq!([0, 1, 2, 3, 4].map(least), [Some(0); 5]);
+    let graph = written(&read).graph.unwrap();
+    assert_eq!(graph.input, [value("x", &["N", "((N - 2)//2) + 1", "seq-len", "N", "a//b-c"])]);
+}

@@ -98,7 +98,9 @@ impl Symbols {
         }
         if let (false, Some(divisor)) = (rest.is_empty(), divisor.checked_div(common)) {
             let divide = |n: i64| n.checked_div(common).unwrap_or(0);
-            rest.iter_mut().for_each(|term| term.coefficient = divide(term.coefficient));
+            for term in &mut rest {
+                term.coefficient = divide(term.coefficient);
+            }
             // `floor((g x + r) / (g k))` is `floor((x + floor(r / g)) / k)`.
             let constant = divide(constant);
             let inner = match self.only_quotient(&rest) {
@@ -191,8 +193,8 @@ impl Symbols {
         }
         match self.sum(terms) {
             Dim::Const(n) => Dim::Const(n.rem_euclid(divisor)),
-            rest if self.is_remainder(rest, Dim::Const(divisor)) => rest,
-            rest => self.intern(Expr::Mod(rest, Dim::Const(divisor))),
+            rest @ Dim::Expr(_) if self.is_remainder(rest, Dim::Const(divisor)) => rest,
+            rest @ Dim::Expr(_) => self.intern(Expr::Mod(rest, Dim::Const(divisor))),
         }
     }
 

@@ -238,7 +238,6 @@ fn drawn(
 }
 
 #[test]
-#[expect(clippy::arithmetic_side_effects, reason = "small numbers, and divisors that are not 0")]
 fn canonical_forms_have_the_value_of_what_was_written() {
     let mut state = 1_u64;
     let mut next = |below: u64| {

@@ -22,9 +22,9 @@ onnxport_sdk::options! {
     struct Settings {
         /// Bytes of the values that are alive at once; without it, 4 GiB.
         bytes: Option<u64>,
-        /// Elements computed and products summed in one run; without it, some minutes of them.
+        /// Elements computed and products summed in one run; without it, 50 billion, which take about a minute.
         steps: Option<u64>,
-        /// The seconds that one run may take; without it, 600.
+        /// The seconds that one run may take; without it, 60.
         seconds: Option<u64>,
     }
 }

@@ -11,20 +11,23 @@ use super::{Error, Fault, Res};
 pub struct Limits {
     /// Bytes of the values that are alive at once, together with one result under construction.
     pub bytes: u64,
-    /// Elements computed and products summed, over the whole run. Each run of a node counts as a thousand.
+    /// Elements computed and products summed, over the whole run. Each run of a node, and of a nested graph, counts as a
+    /// thousand.
     pub steps: u64,
     /// The time of the whole run.
     pub time: Duration,
 }
 
 impl Default for Limits {
-    /// 4 GiB and ten minutes.
+    /// 4 GiB and a minute. A single node may take all steps before the time is looked at, which is why they are no more
+    /// than about a minute takes.
     fn default() -> Self {
-        Self { bytes: 4 << 30, steps: 200_000_000_000, time: Duration::from_mins(10) }
+        Self { bytes: 4 << 30, steps: 50_000_000_000, time: Duration::from_mins(1) }
     }
 }
 
-/// The steps that a run of a node takes beside those of its results: about the time of that many elements.
+/// The steps that a run of a node or of a nested graph takes beside those of its results: about the time of that many
+/// elements.
 pub(super) const NODE: u64 = 1000;
 
 /// After this many steps the time is looked at.
@@ -39,6 +42,7 @@ const WIDEST: u64 = 16;
 pub struct Budget {
     bytes: Cell<u64>,
     steps: Cell<u64>,
+    limits: Limits,
     /// When the time is used up; `None` where it never is.
     end: Option<Instant>,
     /// The steps that are left when the time is looked at next.
@@ -50,7 +54,7 @@ impl Budget {
     pub fn new(limits: Limits) -> Self {
         let Limits { bytes, steps, time } = limits;
         let end = Instant::now().checked_add(time);
-        Self { bytes: Cell::new(bytes), steps: Cell::new(steps), end, look: Cell::new(steps) }
+        Self { bytes: Cell::new(bytes), steps: Cell::new(steps), limits, end, look: Cell::new(steps) }
     }
 
     /// The number of elements of a result of this shape. Ask before making room for it.
@@ -75,13 +79,14 @@ impl Budget {
     /// [`Fault::Steps`] when there are fewer, [`Fault::Time`] when the time is used up.
     pub fn spend(&self, steps: u64) -> Res<()> {
         let Some(left) = self.steps.get().checked_sub(steps.max(1)) else {
-            return Err(Error { fault: Fault::Steps, message: "the budget of steps is used up".to_owned() });
+            let message = format!("the budget of {} steps is used up", self.limits.steps);
+            return Err(Error { fault: Fault::Steps, message });
         };
         self.steps.set(left);
         if left < self.look.get() {
             self.look.set(left.saturating_sub(LOOK));
             if self.end.is_some_and(|end| Instant::now() >= end) {
-                let message = "the budget of time is used up".to_owned();
+                let message = format!("the budget of {} seconds is used up", self.limits.time.as_secs_f64());
                 return Err(Error { fault: Fault::Time, message });
             }
         }

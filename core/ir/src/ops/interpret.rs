@@ -252,6 +252,8 @@ impl Scope for Frame<'_, '_> {
         if self.depth >= MAX_DEPTH {
             return unsupported!("blocks lie more than {MAX_DEPTH} deep inside of each other");
         }
+        // A graph without nodes takes time as well.
+        self.shared.budget.spend(NODE)?;
         self.depth = self.depth.saturating_add(1);
         let outputs = self.block(block, inputs.into_iter().map(Some).collect());
         self.depth = self.depth.saturating_sub(1);

@@ -273,6 +273,18 @@ fn extents_from_a_file_never_overflow() {
 }
 
 #[test]
+fn rounds_of_a_body_without_nodes_are_steps() {
+    let text = "opset 20\ngraph {\n  constant %m: i64[] = [1152921504606846976]\n  input %x: f32[1]\n  \
+                %0 = Loop(%m, _, %x) {body = {\n    input %i: i64[]\n    input %go: bool[]\n    input %v: f32[1]\n    \
+                output %go\n    output %v\n  }}\n  output %0 as y\n}\n";
+    let model = Model::parse(text).unwrap();
+    let limits = Limits { steps: 1 << 20, ..Limits::default() };
+    let error = run(&model, vec![Some(Value::Tensor(floats(&[1], &[1.0])))], limits).unwrap_err();
+    assert_eq!(error.fault, Fault::Steps, "{error}");
+    assert!(error.message.ends_with("the budget of 1048576 steps is used up"), "{error}");
+}
+
+#[test]
 fn a_loop_is_bounded_in_time_and_in_what_it_collects() {
     let text = "opset 20\ngraph {\n  constant %m: i64[] = [1152921504606846976]\n  input %x: f32[1000]\n  \
                 %0 = Loop(%m, _) {body = {\n    input %i: i64[]\n    input %go: bool[]\n    \

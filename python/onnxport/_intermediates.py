@@ -39,6 +39,8 @@ _TYPES = {
     torch.float8_e4m3fn: "F8_E4M3",
     torch.float8_e5m2: "F8_E5M2",
 }
+# Operators whose results have no values yet.
+_UNINITIALISED = ("aten.empty", "aten.new_empty", "prims.empty")
 # What the header takes for a tensor besides its name and extents: keys, a type, two offsets.
 _ENTRY_BYTES = 128
 _NUMBER_BYTES = 22
@@ -139,6 +141,9 @@ class _Interpreter(torch.fx.Interpreter):
     def run_node(self, n: torch.fx.Node) -> Any:
         value = super().run_node(n)
         if n.op == "call_function" and isinstance(value, torch.Tensor):
+            if str(n.target).startswith(_UNINITIALISED):
+                # Anything is right: this is what the lowerings write.
+                value.zero_()
             # Written at once: an operator in place may change it later.
             self.stream.put(n.name, value)
         return value

@@ -87,3 +87,20 @@ def test_an_archive_is_recorded_later(tmp_path):
     assert (tmp_path / "b.safetensors").read_bytes() == before
     found = onnxport.record_intermediates(tmp_path / "a.pt2")
     assert found == tmp_path / "a.intermediates.safetensors"
+
+
+class Filled(nn.Module):
+    def forward(self, x):
+        whole = torch.empty(4, *x.shape)
+        whole[:2] = x
+        return whole[:2] * 2
+
+
+def test_memory_without_values_is_recorded_as_zeros(tmp_path):
+    torch.use_deterministic_algorithms(True)
+    try:
+        # Memory without values is filled with NaN then.
+        _, _, tensors = recorded(tmp_path, Filled(), torch.ones(3))
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert torch.equal(tensors["empty"], torch.zeros(4, 3))

@@ -221,9 +221,17 @@ pub(super) fn describe(found: &Found) -> Outcome {
     if !found.cleared.is_empty() {
         let _ = writeln!(
             text,
-            "{}  {} only amplified rounding errors of their inputs",
+            "{}  {} only amplified rounding errors of their inputs or follow another order of equal keys",
             bold("cleared "),
             count(found.cleared.len(), "node")
+        );
+    }
+    if !found.ties.is_empty() {
+        let _ = writeln!(
+            text,
+            "{}  {} in another order of equal keys, or of an unsorted selection, which is right as well",
+            bold("ties    "),
+            count(found.ties.len(), "sort result")
         );
     }
     if let Some(why) = &found.values.not_in_place {

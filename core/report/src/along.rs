@@ -32,7 +32,9 @@ fn said(row: &Row, found: &Found) -> Said {
     match row.verdict {
         Verdict::Agrees if row.error > row.allowed - GROWTH * row.error_of_inputs => Said::HandedOn,
         Verdict::Agrees => Said::Agrees,
-        Verdict::Departs if found.cleared.contains(&row.value) => Said::PassedOn,
+        Verdict::Departs if found.cleared.contains(&row.value) || found.ties.contains(&row.value) => {
+            Said::PassedOn
+        }
         Verdict::Departs => Said::Departs,
         Verdict::NotJudged(_) => Said::NotJudged,
     }

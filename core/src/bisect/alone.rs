@@ -77,7 +77,8 @@ pub(super) fn first(report: crate::diagnose::Report) -> Diagnostic {
     report.diagnostics.into_iter().next().unwrap_or_else(fallback)
 }
 
-fn tensor(value: &Computed) -> Option<Tensor> {
+/// The value as the evaluator has it.
+pub(super) fn tensor(value: &Computed) -> Option<Tensor> {
     let shape = value.shape.iter().map(|d| usize::try_from(*d).ok()).collect::<Option<Vec<_>>>()?;
     Tensor::packed(value.dtype, shape, value.bytes.clone()).ok()
 }

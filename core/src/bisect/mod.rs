@@ -17,6 +17,7 @@ mod origins;
 pub mod passes;
 mod rounding;
 mod suspect;
+mod ties;
 
 pub use open::{Options, Reference, bisect, compare};
 
@@ -28,7 +29,8 @@ use crate::diagnose::Diagnostic;
 use crate::diff::{Alignment, Place};
 use crate::ir::{Model, ValueId};
 use crate::run::Computed;
-use crate::taps::{ModelSide, Report, Rounds, Row, Side, Taps, Verdict, distance};
+use crate::taps::{ModelSide, Report, Round, Rounds, Row, Side, Taps, Verdict, distance};
+use suspect::Suspect;
 
 /// Where values take more rounds than this, the search begins in great steps.
 const MANY: u64 = 8;
@@ -69,8 +71,11 @@ pub struct Found {
     /// The first node that computes something else; `None` where there is none.
     pub fault: Option<Fault>,
     /// Suspects that, computed alone on the reference's values, give what the reference has: they only pass on, or
-    /// amplify, what comes from rounding.
+    /// amplify, what comes from rounding or from another order of equal keys.
     pub cleared: Vec<String>,
+    /// Results of sorts in which equal keys, or what an unsorted selection selects, have another order than in the
+    /// reference. Either order is right.
+    pub ties: Vec<String>,
     /// Outputs that are wrong in a run without taps only: the runtime's own optimisation is at fault.
     pub only_untapped: Vec<String>,
     /// Every value that was compared.
@@ -173,7 +178,8 @@ fn within(search: &Search<'_, '_>, depth: usize) -> Result<Found, Diagnostic> {
         complete: true,
         not_in_place: None,
     };
-    let mut found = Found { fault: None, cleared: Vec::new(), only_untapped: Vec::new(), values };
+    let mut found =
+        Found { fault: None, cleared: Vec::new(), ties: Vec::new(), only_untapped: Vec::new(), values };
     let mut rounds = Rounds::new(&taps, &search.ours, &search.theirs, search.inputs(), search.memory);
     if !search.whole && rounds.expected() > MANY {
         if let Some((first, end)) = rounds.window()? {
@@ -184,6 +190,7 @@ fn within(search: &Search<'_, '_>, depth: usize) -> Result<Found, Diagnostic> {
             // It may lie where the great steps do not show it.
             found.values.rows.clear();
             found.cleared.clear();
+            found.ties.clear();
             rounds.within(0, taps.taps.len());
         }
     }
@@ -209,21 +216,25 @@ fn walk(
 ) -> Result<(), Diagnostic> {
     let mut state = State::default();
     while let Some(round) = rounds.step()? {
-        state.theirs = round.theirs;
-        for (at, row) in &round.rows {
-            if let Some(tap) = taps.taps.get(*at) {
-                state.note(tap.value, row);
-            }
-        }
-        for (at, mut row) in round.rows {
-            if row.verdict == Verdict::Departs
-                && found.fault.is_none()
-                && let Some(tap) = taps.taps.get(at)
-            {
-                found.fault = suspect::examine(search, taps, tap, &row, &state, depth)?;
-                if found.fault.is_none() {
-                    row.verdict = Verdict::Agrees;
-                    found.cleared.push(row.value.clone());
+        state.round = round;
+        while let Some((at, mut row)) = rounds.next(&mut state.round) {
+            let Some(tap) = taps.taps.get(at) else { continue };
+            state.note(tap.value, &row);
+            if row.verdict == Verdict::Departs && found.fault.is_none() {
+                match suspect::examine(search, taps, tap, &row, &state, depth)? {
+                    Suspect::Wrong(fault) => found.fault = Some(*fault),
+                    Suspect::Cleared => {
+                        row.verdict = Verdict::Agrees;
+                        found.cleared.push(row.value.clone());
+                        if row.reads_reordered {
+                            rounds.reordered(tap.value, &row);
+                        }
+                    }
+                    Suspect::Tie => {
+                        row.verdict = Verdict::Agrees;
+                        found.ties.push(row.value.clone());
+                        rounds.reordered(tap.value, &row);
+                    }
                 }
             }
             found.values.rows.push(row);
@@ -242,8 +253,8 @@ struct State {
     errors: FxHashMap<ValueId, f64>,
     dtypes: FxHashMap<ValueId, crate::tensor::DType>,
     unusable: FxHashSet<ValueId>,
-    /// The reference's values of the round, by its names.
-    theirs: FxHashMap<String, Computed>,
+    /// The round, which has the reference's values.
+    round: Round,
 }
 
 impl State {

@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::alone::{Part, converted};
 use super::rounding::{all_shaken, explained};
+use super::ties::is_tie;
 use super::{Alone, Fault, Read, Search, State, Wrong, enter};
 use crate::diagnose::Diagnostic;
 use crate::ir::{Def, ValueId};
@@ -13,7 +14,17 @@ use crate::taps::{Row, Tap, Taps, bound, cut, distance};
 /// How many times farther off than its inputs a value is that nothing can compute alone, and that is called wrong.
 const SUSPICION: f64 = 1000.0;
 
-/// Computes what makes `tap` alone, and says what is wrong; `None` where it only passes on what is.
+/// What a suspect turned out to be.
+pub(super) enum Suspect {
+    /// It only passes on what is off.
+    Cleared,
+    /// It is the result of a sort that has another order of equal keys, or none, in the reference.
+    Tie,
+    /// It is wrong.
+    Wrong(Box<Fault>),
+}
+
+/// Computes what makes `tap` alone, and says what is wrong.
 pub(super) fn examine(
     search: &Search<'_, '_>,
     taps: &Taps<'_>,
@@ -21,12 +32,12 @@ pub(super) fn examine(
     row: &Row,
     state: &State,
     depth: usize,
-) -> Result<Option<Fault>, Diagnostic> {
+) -> Result<Suspect, Diagnostic> {
     let is_known = |value: ValueId| taps.of(value).is_some() && !state.unusable.contains(&value);
     let (mut nodes, border) = bound(search.model, &[tap.value], &is_known);
     nodes.sort_by_key(|node| taps.place(*node).position);
     if nodes.iter().any(|node| taps.is_random(*node)) {
-        return Ok(None);
+        return Ok(Suspect::Cleared);
     }
     let values = given(search, taps, &border, state)?;
     let mut fault = Fault {
@@ -37,18 +48,32 @@ pub(super) fn examine(
         alone: None,
         inside: None,
     };
-    let Some((alone, wrong)) = alone(search, tap, nodes.len(), &values, state)? else {
+    let Some(Judged { alone, wrong, got }) = alone(search, tap, nodes.len(), &values, state)? else {
         // Nothing can compute it alone. That its inputs agree is all that speaks against it.
-        return Ok((row.error_of_inputs < row.error / SUSPICION).then_some(fault));
+        let is_wrong = row.error_of_inputs < row.error / SUSPICION;
+        return Ok(if is_wrong { Suspect::Wrong(Box::new(fault)) } else { Suspect::Cleared });
     };
     if alone.error <= alone.allowed {
-        return Ok(None);
+        return Ok(Suspect::Cleared);
+    }
+    if let Some(expected) = state.round.theirs.get(&tap.counterpart)
+        && is_tie(search, tap.value, &values, &got, expected)?
+    {
+        return Ok(Suspect::Tie);
     }
     (fault.alone, fault.wrong) = (Some(alone), wrong);
     if let [node] = nodes[..] {
         fault.inside = enter::enter(search, taps, node, state, depth)?.map(Box::new);
     }
-    Ok(Some(fault))
+    Ok(Suspect::Wrong(Box::new(fault)))
+}
+
+/// What came of computing a suspect alone.
+struct Judged {
+    alone: Alone,
+    wrong: Wrong,
+    /// What the runtime computes, or where it cannot the evaluator.
+    got: Computed,
 }
 
 /// Computes the nodes, and holds what comes out against the reference; `None` where neither the runtime nor the
@@ -59,8 +84,8 @@ fn alone(
     nodes: usize,
     values: &[(ValueId, Computed)],
     state: &State,
-) -> Result<Option<(Alone, Wrong)>, Diagnostic> {
-    let (Some(side), Some(expected)) = (search.side(), state.theirs.get(&tap.counterpart)) else {
+) -> Result<Option<Judged>, Diagnostic> {
+    let (Some(side), Some(expected)) = (search.side(), state.round.theirs.get(&tap.counterpart)) else {
         return Ok(None);
     };
     let border: Vec<(ValueId, &Computed)> = values.iter().map(|(value, given)| (*value, given)).collect();
@@ -77,9 +102,11 @@ fn alone(
     let error = distance(&got, expected).error;
     let mut alone = Alone { error, allowed, evaluator: None, executor_from_evaluator: None };
     if error <= allowed {
-        return Ok(Some((alone, Wrong::Unknown)));
+        return Ok(Some(Judged { alone, wrong: Wrong::Unknown, got }));
     }
-    let Some(exact) = part.evaluate(&inputs) else { return Ok(Some((alone, Wrong::Unknown))) };
+    let Some(exact) = part.evaluate(&inputs) else {
+        return Ok(Some(Judged { alone, wrong: Wrong::Unknown, got }));
+    };
     let (from_reference, from_runtime) = (distance(&exact, expected).error, distance(&got, &exact).error);
     alone.evaluator = Some(from_reference);
     alone.executor_from_evaluator = ran.is_some().then_some(from_runtime);
@@ -90,7 +117,7 @@ fn alone(
         (false, true) => Wrong::Executor,
         _ => Wrong::Unknown,
     };
-    Ok(Some((alone, wrong)))
+    Ok(Some(Judged { alone, wrong, got }))
 }
 
 /// The reference's values of `border`, as the model calls them and in its types.
@@ -109,7 +136,7 @@ pub(super) fn given(
             let input = search.inputs().iter().find(|input| Some(input.name.as_str()) == name);
             given.extend(input.map(|input| (*value, input.clone())));
         } else if let Some(tap) = taps.of(*value).and_then(|at| taps.taps.get(at)) {
-            match state.theirs.get(&tap.counterpart) {
+            match state.round.theirs.get(&tap.counterpart) {
                 Some(found) => given.extend(as_ours(*value, tap, found, state)),
                 None => wanted.entry(tap.counterpart.as_str()).or_default().push((*value, tap)),
             }

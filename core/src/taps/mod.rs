@@ -76,6 +76,9 @@ pub struct Row {
     /// Whether the counterpart can stand in for it: it has the same shape.
     #[serde(skip)]
     pub is_usable: bool,
+    /// Whether its node reads a value whose elements stand in another order than the reference's.
+    #[serde(skip)]
+    pub reads_reordered: bool,
 }
 
 /// The values of a model beside those of a reference.

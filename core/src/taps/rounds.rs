@@ -7,7 +7,7 @@ use super::side::Told;
 use super::tensors::Distance;
 use super::{Report, Row, Side, Tap, Taps, Verdict, distance};
 use crate::diagnose::Diagnostic;
-use crate::ir::{Model, Type, ValueId};
+use crate::ir::{Model, NodeId, Type, ValueId};
 use crate::run::Computed;
 use crate::sym::SymId;
 use crate::table::type_text;
@@ -33,19 +33,31 @@ pub struct Rounds<'a, 'm, 'r> {
     tap: usize,
     node: usize,
     end: usize,
-    /// By value, how far it is off.
-    errors: FxHashMap<ValueId, f64>,
+    /// By value, what the nodes that read it inherit.
+    passed_on: FxHashMap<ValueId, Inherited>,
+    /// The last node that was reached, and what it inherits.
+    reached: Option<(NodeId, Inherited)>,
     /// How many rounds there were.
     pub count: usize,
 }
 
-/// What a round found.
+/// The values of a round, which [`Rounds::next`] compares.
 #[derive(Debug, Default)]
 pub struct Round {
-    /// The taps of the round by their positions, and what there is to say of each.
-    pub rows: Vec<(usize, Row)>,
     /// The values of the other side, by its names.
     pub theirs: FxHashMap<String, Computed>,
+    ours: FxHashMap<String, Told>,
+    /// The next tap.
+    tap: usize,
+}
+
+/// What a node inherits from the values that it reads.
+#[derive(Clone, Copy, Debug, Default)]
+struct Inherited {
+    /// The largest of their errors.
+    error: f64,
+    /// Whether the elements of one stand in another order than the reference's.
+    reordered: bool,
 }
 
 impl<'a, 'm, 'r> Rounds<'a, 'm, 'r> {
@@ -59,8 +71,8 @@ impl<'a, 'm, 'r> Rounds<'a, 'm, 'r> {
         memory: u64,
     ) -> Self {
         let sizes = sizes(taps, inputs);
-        let (errors, end) = (FxHashMap::default(), taps.taps.len());
-        Self { taps, ours, theirs, memory, sizes, tap: 0, node: 0, end, errors, count: 0 }
+        let (passed_on, end) = (FxHashMap::default(), taps.taps.len());
+        Self { taps, ours, theirs, memory, sizes, tap: 0, node: 0, end, passed_on, reached: None, count: 0 }
     }
 
     /// How many rounds there are in all, about.
@@ -74,7 +86,8 @@ impl<'a, 'm, 'r> Rounds<'a, 'm, 'r> {
         (self.tap, self.end) = (first, end.min(self.taps.taps.len()));
         let node = self.taps.taps.get(first).map(|tap| tap.node);
         self.node = node.map_or(self.taps.order.len(), |node| self.taps.place(node).position);
-        self.errors.clear();
+        self.passed_on.clear();
+        self.reached = None;
     }
 
     /// One round of taps at equal distances: between which two of them values begin to be far off, as a range of taps.
@@ -140,46 +153,67 @@ impl<'a, 'm, 'r> Rounds<'a, 'm, 'r> {
         }
         self.tap += batch.len();
         self.count += 1;
-        let mut round = Round::default();
+        let mut round = Round { tap: first, ..Round::default() };
         let mut names: Vec<&str> = batch.iter().map(|tap| tap.counterpart.as_str()).collect();
         names.sort_unstable();
         names.dedup();
         self.theirs.each(&names, &mut |value| {
             round.theirs.insert(value.name.clone(), value);
         })?;
-        let mut ours: FxHashMap<String, Told> = FxHashMap::default();
         let pairs: Vec<(&str, Option<&Computed>)> =
             batch.iter().map(|tap| (tap.name.as_str(), round.theirs.get(&tap.counterpart))).collect();
+        let ours = &mut round.ours;
         self.ours.against(&pairs, &mut |name, told| {
             ours.insert(name.to_owned(), told);
         })?;
-        let last = batch.last().map(|tap| tap.node);
-        let mut at = first;
-        while let Some(node) = self.taps.order.get(self.node).copied() {
-            self.node += 1;
-            let reads = self.taps.reads(node);
-            let inputs = reads.iter().filter_map(|v| self.errors.get(v)).copied().fold(0.0, f64::max);
-            for value in self.taps.model.graph.nodes[node].outputs.iter().flatten() {
-                self.errors.insert(*value, inputs);
-            }
-            while let Some(tap) = self.taps.taps.get(at).filter(|tap| tap.node == node && at < self.tap) {
-                let row = self.row(tap, ours.remove(&tap.name), round.theirs.get(&tap.counterpart), inputs);
-                self.errors.insert(tap.value, row.error);
-                round.rows.push((at, row));
-                at += 1;
-            }
-            // Further outputs of this node may be in the next round.
-            if at == self.tap && Some(node) == last {
-                if self.taps.taps.get(at).is_some_and(|next| next.node == node) {
-                    self.node -= 1;
-                }
-                break;
-            }
-        }
         Ok(Some(round))
     }
 
-    fn row(&self, tap: &Tap, got: Option<Told>, expected: Option<&Computed>, inputs: f64) -> Row {
+    /// Compares the next value of the round: its tap by its position, and what there is to say of it. `None` behind the
+    /// last one.
+    pub fn next(&mut self, round: &mut Round) -> Option<(usize, Row)> {
+        let at = round.tap;
+        let tap = self.taps.taps.get(at).filter(|_| at < self.tap)?;
+        round.tap += 1;
+        let inherited = self.reach(tap.node);
+        let got = round.ours.remove(&tap.name);
+        let row = self.row(tap, got, round.theirs.get(&tap.counterpart), inherited);
+        let reordered = inherited.reordered && matches!(row.verdict, Verdict::NotJudged(_));
+        self.passed_on.insert(tap.value, Inherited { error: row.error, reordered });
+        Some((at, row))
+    }
+
+    /// States that the elements of a value stand in another order than the reference's, and may. How far it is off says
+    /// nothing then about what is computed from it, which departs unless the order is restored.
+    pub fn reordered(&mut self, value: ValueId, row: &Row) {
+        let error = row.error_of_inputs.max(row.dtype.map_or(0.0, |dtype| allowed(dtype, 0.0)));
+        self.passed_on.insert(value, Inherited { error, reordered: true });
+    }
+
+    /// Goes on to a node, past those in front of it, and says what it inherits. Values without a tap pass on what their
+    /// nodes inherit.
+    fn reach(&mut self, node: NodeId) -> Inherited {
+        while self.reached.is_none_or(|(reached, _)| reached != node) {
+            let Some(next) = self.taps.order.get(self.node).copied() else { break };
+            self.node += 1;
+            let read = self.taps.reads(next);
+            let inherited = read.iter().filter_map(|value| self.passed_on.get(value)).fold(
+                Inherited::default(),
+                |sum, read| Inherited {
+                    error: sum.error.max(read.error),
+                    reordered: sum.reordered || read.reordered,
+                },
+            );
+            for value in self.taps.model.graph.nodes[next].outputs.iter().flatten() {
+                self.passed_on.insert(*value, inherited);
+            }
+            self.reached = Some((next, inherited));
+        }
+        self.reached.map_or_else(Inherited::default, |(_, inherited)| inherited)
+    }
+
+    fn row(&self, tap: &Tap, got: Option<Told>, expected: Option<&Computed>, inherited: Inherited) -> Row {
+        let inputs = inherited.error;
         // What was compared has the type and the shape of the other one.
         let (ty, told) = match got {
             Some(Told::Value(value)) => (Some((value.dtype, value.shape.clone())), Some(Told::Value(value))),
@@ -198,6 +232,7 @@ impl<'a, 'm, 'r> Rounds<'a, 'm, 'r> {
             verdict: Verdict::Agrees,
             dtype: ty.as_ref().map(|(dtype, _)| *dtype),
             is_usable: false,
+            reads_reordered: inherited.reordered,
         };
         let not_judged = |why: &str| Verdict::NotJudged(why.to_owned());
         let (Some((dtype, shape)), Some(told), Some(expected)) = (ty, told, expected) else {
@@ -249,8 +284,10 @@ pub fn compare(
         not_in_place: None,
     };
     let mut rounds = Rounds::new(taps, ours, theirs, inputs, memory);
-    while let Some(round) = rounds.step()? {
-        report.rows.extend(round.rows.into_iter().map(|(_, row)| row));
+    while let Some(mut round) = rounds.step()? {
+        while let Some((_, row)) = rounds.next(&mut round) {
+            report.rows.push(row);
+        }
     }
     report.rounds = rounds.count;
     report.not_in_place = ours.not_in_place();

@@ -3,6 +3,7 @@
 mod inside;
 mod plugin;
 mod recorded;
+mod ties;
 
 use onnxport_core::bisect::passes::{Broken, Source, passes};
 use onnxport_core::bisect::{Found, Options, Reference, bisect};

@@ -134,9 +134,12 @@ impl Verification {
         expected.peek().is_some() && expected.all(|case| case.random)
     }
 
-    /// Whether that the case does not run says nothing about the model.
+    /// Whether that the case does not run says nothing about the model. That another executor ran it says something where
+    /// this one runs no call.
     fn excuses(&self, case: &CaseReport) -> bool {
-        case.refused.is_some() || case.unproven(self.made) && case.outputs_are_right()
+        case.refused.is_some()
+            || case.unproven(self.made) && case.outputs_are_right()
+            || case.is_refused_here() && self.cases.iter().any(CaseReport::passed)
     }
 
     /// Whether agreeing says something: some output of some call was compared with finite values.
@@ -342,7 +345,15 @@ impl CaseReport {
 
     /// Whether the call failed with sizes or values that nothing shows the program to take, or that it refuses.
     pub fn not_tried(&self) -> bool {
-        self.refused.is_some() || self.unproven(false) && self.error.is_some() && self.outputs_are_right()
+        self.refused.is_some()
+            || self.unproven(false) && self.error.is_some() && self.outputs_are_right()
+            || self.is_refused_here()
+    }
+
+    /// Whether this executor refused a drawn call that another one ran: only the executors say what is expected of it, and
+    /// they do not agree that the model takes it.
+    fn is_refused_here(&self) -> bool {
+        self.drawn && self.expected == Source::Executor && self.error.is_some() && self.outputs.is_empty()
     }
 
     /// Whether nothing shows that the program itself takes the call.
@@ -365,6 +376,11 @@ impl CaseReport {
             return Some(self.fed(Diagnostic::error(Code::VERIFY_EXPECTED, message)));
         }
         if let Some(error) = &self.error {
+            if self.is_refused_here() {
+                let message = format!("case {} was not compared: {error}", self.name);
+                let note = "it was drawn, another executor runs it, and nothing shows that the program itself takes it";
+                return Some(self.fed(Diagnostic::error(Code::VERIFY_EXPECTED, message).note(note)));
+            }
             if self.not_tried() {
                 let message = format!("case {} was not tried: {error}", self.name);
                 let note = "it was drawn, and nothing shows that the program itself takes it";

@@ -229,3 +229,35 @@ def test_executors_that_agree_on_nan_say_nothing(tmp_path):
     done = subprocess.run(line, capture_output=True, text=True, check=True, env=ENVIRONMENT)
     assert "verified" not in done.stdout
     assert "agreeing with them says nothing" in done.stderr
+
+
+def pooled(tmp_path, window):
+    """Write a model of one pooling, whose windows ONNX Runtime wants to fit into the image."""
+    image = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 1, "h", "w"])
+    result = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 1, "p", "q"])
+    node = helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[window, window])
+    graph = helper.make_graph([node], "g", [image], [result])
+    path = tmp_path / "pooled.onnx"
+    opsets = [helper.make_opsetid("", 20)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=10), path)
+    return path
+
+
+def test_a_size_that_one_executor_refuses_is_said_and_not_compared(tmp_path):
+    options = ("--executor", "ort", "--executor", "reference", "--max-memory", "64KiB")
+    said = verify(pooled(tmp_path, 3), *options)
+    first, second = said["executors"]
+    refused = {case["name"] for case in first["cases"] if case["error"]}
+    assert refused == {"minimum"}
+    assert not any(case["error"] for case in second["cases"])
+    compared = {case["name"] for case in first["cases"] for o in case["outputs"] if o["difference"]}
+    assert compared == {case["name"] for case in first["cases"]} - refused
+    (warning,) = (entry for entry in said["diagnostics"] if entry["code"] == "OP704")
+    assert warning["severity"] == "warning"
+    assert "case minimum was not compared" in warning["message"]
+
+
+def test_an_executor_that_refuses_every_size_does_not_run_the_model(tmp_path):
+    # So that no size that is drawn is as large as the window.
+    options = ("--executor", "ort", "--executor", "reference", "--max-memory", "1KiB")
+    verify(pooled(tmp_path, 7), *options, code=MISMATCH)

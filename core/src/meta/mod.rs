@@ -5,6 +5,8 @@
 //! against each other before anything is changed. Nothing is refused that could be right: sizes differ only
 //! if they do so within the ranges of their symbols, or at the sizes that were traced.
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 mod cx;
 mod dtype;
 mod judge;

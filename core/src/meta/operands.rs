@@ -78,7 +78,7 @@ fn agree(cx: &mut Cx<'_>) -> Meta<()> {
         let (name, axis) = cx.name(i).split_once(':').ok_or(Stop::Unknown)?;
         let Ok(ty) = cx.named(name) else { continue };
         let axis: i64 = axis.parse().map_err(|_| Stop::Unknown)?;
-        let place = usize::try_from(if axis < 0 { axis + ty.shape.len() as i64 } else { axis });
+        let place = usize::try_from(if axis < 0 { axis.saturating_add(ty.shape.len() as i64) } else { axis });
         let Some(dim) = place.ok().and_then(|place| ty.shape.get(place)) else {
             return contradiction(format!("`{name}` of rank {} has no axis {axis}", ty.shape.len()));
         };

@@ -54,7 +54,7 @@ impl Constraints {
         for part in guards.iter().flat_map(|guard| conjuncts(guard)) {
             match constraints.guard(part, &ports) {
                 Some(constraint) => constraints.all.push(constraint),
-                None => constraints.unread += 1,
+                None => constraints.unread = constraints.unread.saturating_add(1),
             }
         }
         constraints
@@ -197,11 +197,11 @@ fn conjuncts(guard: &str) -> Vec<&str> {
     let (mut start, mut depth) = (0, 0_usize);
     for (at, c) in guard.char_indices() {
         match c {
-            '(' | '[' => depth += 1,
+            '(' | '[' => depth = depth.saturating_add(1),
             ')' | ']' => depth = depth.saturating_sub(1),
             ' ' if depth == 0 && guard.get(at..).is_some_and(|rest| rest.starts_with(AND)) => {
                 parts.extend(guard.get(start..at));
-                start = at + AND.len();
+                start = at.saturating_add(AND.len());
             }
             _ => {}
         }

@@ -1,5 +1,7 @@
 //! Which sizes a program takes, and programs at sizes that the user states.
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 mod constraints;
 mod fix;
 

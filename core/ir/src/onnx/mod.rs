@@ -2,6 +2,8 @@
 //!
 //! The file is mapped, and what the decoded message holds of weights borrows the mapping.
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 mod beside;
 mod metadata;
 pub(crate) mod redirect;
@@ -198,7 +200,8 @@ pub fn nested_initializers_mut(graph: &mut GraphProto) -> Vec<&mut TensorProto> 
 fn count(nodes: &[NodeProto], counts: &mut BTreeMap<(String, String), usize>) {
     for node in nodes {
         let domain = Some(node.domain()).filter(|d| *d != "ai.onnx").unwrap_or_default();
-        *counts.entry((domain.to_owned(), node.op_type().to_owned())).or_default() += 1;
+        let count_of = counts.entry((domain.to_owned(), node.op_type().to_owned())).or_default();
+        *count_of = count_of.saturating_add(1);
         for attribute in &node.attribute {
             for graph in attribute.g.iter().chain(&attribute.graphs) {
                 count(&graph.node, counts);

@@ -76,7 +76,7 @@ fn list(kind: Kind, mut bytes: &[u8], depth: usize, found: &mut Vec<String>) -> 
     while !bytes.is_empty() {
         let field = next(&mut bytes)?;
         if let (Some(inner), Some(payload)) = (kind.field(field.number), field.payload) {
-            list(inner, payload, depth + 1, found)?;
+            list(inner, payload, depth.saturating_add(1), found)?;
         }
     }
     Some(())
@@ -105,18 +105,18 @@ fn measure(kind: Kind, mut bytes: &[u8], depth: usize, rename: Rename<'_>) -> Op
     if depth > MAX_DEPTH {
         return None;
     }
-    let (mut len, mut changed) = (0, false);
+    let (mut len, mut changed) = (0u64, false);
     while !bytes.is_empty() {
         let field = next(&mut bytes)?;
-        len += field.whole.len() as u64;
+        let mut written = field.whole.len() as u64;
         if let (Some(inner), Some(payload)) = (kind.field(field.number), field.payload) {
-            let (new, differs) = measure(inner, payload, depth + 1, rename)?;
+            let (new, differs) = measure(inner, payload, depth.saturating_add(1), rename)?;
             if differs {
                 changed = true;
-                len -= field.whole.len() as u64;
-                len += varint_len(field.number << 3) + varint_len(new) + new;
+                written = varint_len(field.number << 3).checked_add(varint_len(new))?.checked_add(new)?;
             }
         }
+        len = len.checked_add(written)?;
     }
     Some((len, changed))
 }
@@ -136,7 +136,7 @@ fn rewrite(
     while let Some(field) = Some(&mut bytes).filter(|b| !b.is_empty()).and_then(next) {
         let inner = kind.field(field.number).zip(field.payload);
         let inner = inner.and_then(|(inner, payload)| {
-            let (len, changed) = measure(inner, payload, depth + 1, rename)?;
+            let (len, changed) = measure(inner, payload, depth.saturating_add(1), rename)?;
             changed.then_some((inner, payload, len))
         });
         let Some((inner, payload, len)) = inner else {
@@ -147,7 +147,7 @@ fn rewrite(
         put_varint(&mut head, field.number << 3 | 2);
         put_varint(&mut head, len);
         out.write_all(&head)?;
-        rewrite(inner, payload, depth + 1, rename, out)?;
+        rewrite(inner, payload, depth.saturating_add(1), rename, out)?;
     }
     Ok(())
 }

@@ -99,7 +99,7 @@ fn relative(trace: &str, root: Option<&str>) -> String {
         return trace.to_owned();
     };
     let line = |line: &str| {
-        let (indent, path) = line.split_at(line.find("File \"").map_or(0, |at| at + 6));
+        let (indent, path) = line.split_at(line.find("File \"").map_or(0, |at| at.saturating_add(6)));
         let inside = path.strip_prefix(root).and_then(|rest| rest.strip_prefix(['/', '\\']));
         inside
             .filter(|_| indent.trim() == "File \"")

@@ -29,16 +29,16 @@ pub(crate) fn next<'a>(bytes: &mut &'a [u8]) -> Option<Field<'a>> {
         5 => *bytes = bytes.get(4..)?,
         _ => return None,
     }
-    Some(Field { number: key >> 3, whole: start.get(..start.len() - bytes.len())?, payload })
+    Some(Field { number: key >> 3, whole: start.get(..start.len().checked_sub(bytes.len())?)?, payload })
 }
 
 fn varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0u64;
     for at in 0..10 {
         let byte = *bytes.get(at)?;
-        value |= u64::from(byte & 0x7f).checked_shl(7 * at as u32)?;
+        value |= u64::from(byte & 0x7f).checked_shl(7u32.checked_mul(at as u32)?)?;
         if byte < 0x80 {
-            *bytes = bytes.get(at + 1..)?;
+            *bytes = bytes.get(at.checked_add(1)?..)?;
             return Some(value);
         }
     }
@@ -46,7 +46,7 @@ fn varint(bytes: &mut &[u8]) -> Option<u64> {
 }
 
 pub(crate) const fn varint_len(n: u64) -> u64 {
-    (64 - (n | 1).leading_zeros() as u64).div_ceil(7)
+    (u64::BITS.saturating_sub((n | 1).leading_zeros()) as u64).div_ceil(7)
 }
 
 pub(crate) fn put_varint(out: &mut Vec<u8>, mut n: u64) {

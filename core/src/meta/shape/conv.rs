@@ -49,7 +49,7 @@ struct Conv<'a> {
 impl<'a> Conv<'a> {
     fn of(cx: &Cx<'a>, spatial: usize) -> Meta<Self> {
         let (input, weight) = (cx.operand(0)?, cx.operand(1)?);
-        if weight.shape.len() != spatial + 2 {
+        if weight.shape.len().checked_sub(2) != Some(spatial) {
             return contradiction(format!("its weight has {} axes", weight.shape.len()));
         }
         Ok(Self { input, weight, spatial })
@@ -98,21 +98,27 @@ pub(super) fn convolution(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     if cx.flag(5) { backward(cx, spatial, 0) } else { forward(cx, spatial, 0) }
 }
 
+/// The places of stride, padding, dilation, groups and the padding of the output among the term's arguments.
+fn places(first: usize) -> [usize; 5] {
+    [0, 1, 2, 3, 4].map(|at| first.saturating_add(at))
+}
+
 /// The term's arguments from `first` on are stride, padding, dilation and groups.
 fn forward(cx: &mut Cx<'_>, spatial: usize, first: usize) -> Meta<Vec<Extent>> {
     let conv = Conv::of(cx, spatial)?;
-    let (stride, dilation) = (cx.spread(first, spatial)?, cx.spread(first + 2, spatial)?);
-    let groups = cx.dim(first + 3)?;
+    let [stride, padding, dilation, groups, _] = places(first);
+    let (stride, dilation) = (cx.spread(stride, spatial)?, cx.spread(dilation, spatial)?);
+    let groups = cx.dim(groups)?;
     let taken = cx.judge.symbols.mul(conv.weight(1), groups);
     let given = conv.channels()?;
     cx.agree(given, taken, "the channels of the input and of the weight")?;
     let channels = Extent::Dim(conv.weight(0));
-    let padding = match cx.arg(first + 1)?.as_ref() {
+    let padding = match cx.arg(padding)?.as_ref() {
         Arg::Str(same) if same == "same" => {
             return conv.result(cx, channels, |_, _, dim| Extent::Dim(dim));
         }
         Arg::Str(_) => vec![Dim::Const(0); spatial],
-        _ => cx.spread(first + 1, spatial)?,
+        _ => cx.spread(padding, spatial)?,
     };
     let windows = windows(&conv.weight.shape, &stride, &padding, &dilation);
     conv.result(cx, channels, |cx, i, dim| {
@@ -123,11 +129,12 @@ fn forward(cx: &mut Cx<'_>, spatial: usize, first: usize) -> Meta<Vec<Extent>> {
 /// As [`forward`], with the padding of the output behind.
 fn backward(cx: &mut Cx<'_>, spatial: usize, first: usize) -> Meta<Vec<Extent>> {
     let conv = Conv::of(cx, spatial)?;
-    let (stride, dilation) = (cx.spread(first, spatial)?, cx.spread(first + 2, spatial)?);
-    let (padding, added) = (cx.spread(first + 1, spatial)?, cx.spread(first + 4, spatial)?);
+    let [stride, padding, dilation, groups, added] = places(first);
+    let (stride, dilation) = (cx.spread(stride, spatial)?, cx.spread(dilation, spatial)?);
+    let (padding, added) = (cx.spread(padding, spatial)?, cx.spread(added, spatial)?);
     let given = conv.channels()?;
     cx.agree(given, conv.weight(0), "the channels of the input and of the weight")?;
-    let groups = cx.dim(first + 3)?;
+    let groups = cx.dim(groups)?;
     let channels = Extent::Dim(cx.judge.symbols.mul(conv.weight(1), groups));
     let windows = windows(&conv.weight.shape, &stride, &padding, &dilation);
     conv.result(cx, channels, |cx, i, dim| match (windows.get(i), added.get(i)) {

@@ -93,7 +93,7 @@ pub(super) fn stack(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
             cx.agree(*a, *b, "extents of tensors that are stacked")?;
         }
     }
-    let axis = cx.axis(1, first.len() + 1)?;
+    let axis = cx.axis(1, first.len().saturating_add(1))?;
     let mut shape = extents(first);
     shape.insert(axis.min(shape.len()), Extent::Dim(Dim::Const(tensors.len() as i64)));
     Ok(shape)

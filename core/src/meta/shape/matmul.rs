@@ -84,7 +84,7 @@ pub(super) fn attention(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
         }
     }
     let rank = batch.len().max(key_batch.len()).max(value_batch.len());
-    let mut result = Vec::with_capacity(rank + 2);
+    let mut result = Vec::with_capacity(rank.saturating_add(2));
     for place in (0..rank).rev() {
         let at = |shape: &[Dim]| shape.iter().rev().nth(place).copied();
         let sizes: Vec<Dim> = [batch, key_batch, value_batch].into_iter().filter_map(at).collect();
@@ -143,7 +143,7 @@ pub(super) fn einsum(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
         }
         for (label, dim) in labels.chars().zip(&operand.shape) {
             let (size, uses) = sizes.entry(label).or_insert((Dim::Const(1), 0));
-            *uses += 1;
+            *uses = uses.saturating_add(1);
             *size = of_all(cx, &[&[*size], &[*dim]])?.pop().ok_or(Stop::Unknown)?;
         }
     }

@@ -8,7 +8,7 @@ pub(super) fn select(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     let shape = &cx.operand(0)?.shape;
     let axis = cx.axis(0, shape.len())?;
     if let (Ok(Dim::Const(index)), Some(Dim::Const(extent))) = (cx.dim(1), shape.get(axis))
-        && !(-*extent..*extent).contains(&index)
+        && !(0..*extent).contains(&if index < 0 { index.saturating_add(*extent) } else { index })
     {
         return contradiction(format!("index {index} is out of range for an axis of size {extent}"));
     }
@@ -21,10 +21,10 @@ pub(super) fn select(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
 
 /// How many elements `start..end` in steps has along an axis, by Python's rules.
 pub(super) fn count(extent: i64, start: i64, end: i64, step: i64) -> Option<i64> {
-    let clamp = |n: i64| if n < 0 { n.saturating_add(extent) } else { n }.clamp(0, extent);
-    let (start, end) = (clamp(start), clamp(end));
-    let length = (end - start).max(0);
-    (step > 0).then(|| length / step + i64::from(length % step != 0))
+    let clamp = |n: i64| if n < 0 { n.saturating_add(extent) } else { n }.clamp(0, extent.max(0));
+    let length = clamp(end).saturating_sub(clamp(start)).max(0);
+    let rest = length.checked_rem(step).filter(|_| step > 0)?;
+    length.checked_div(step)?.checked_add(i64::from(rest != 0))
 }
 
 /// `slice(dim, start, end, step)`.

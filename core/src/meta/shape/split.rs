@@ -21,11 +21,14 @@ const MOST: i64 = 1 << 16;
 fn even(extent: i64, size: i64) -> Meta<Vec<i64>> {
     match (extent, size) {
         (0, _) => Ok(vec![0]),
-        (_, 1..) if extent / size < MOST => {
-            let whole = (0..extent / size).map(|_| size);
-            Ok(whole.chain((extent % size != 0).then_some(extent % size)).collect())
+        (_, 1..) => {
+            let (whole, rest) =
+                extent.checked_div(size).zip(extent.checked_rem(size)).ok_or(Stop::Unknown)?;
+            if whole >= MOST {
+                return Err(Stop::Unknown);
+            }
+            Ok((0..whole).map(|_| size).chain((rest != 0).then_some(rest)).collect())
         }
-        (_, 1..) => Err(Stop::Unknown),
         _ => contradiction(format!("{extent} elements are split into parts of {size}")),
     }
 }
@@ -46,13 +49,18 @@ pub(super) fn sizes(cx: &mut Cx<'_>) -> Meta<Vec<Vec<Extent>>> {
     Ok(sizes.into_iter().map(|size| with(shape, axis, Extent::Dim(size))).collect())
 }
 
+/// The larger size of `count` parts that are as even as can be.
+fn larger(extent: i64, count: i64) -> Option<i64> {
+    extent.checked_div(count)?.checked_add(i64::from(extent.checked_rem(count)? != 0))
+}
+
 /// `chunk(chunks, dim)`: at most so many parts, as even as `split` makes them.
 pub(super) fn chunk(cx: &mut Cx<'_>) -> Meta<Vec<Vec<Extent>>> {
     let (shape, axis, extent) = cut(cx, 1)?;
     let (extent, chunks) = (cx.judge.traced(extent).ok_or(Stop::Unknown)?, cx.int(0)?);
     match chunks {
         1..MOST if extent == 0 => Ok(parts(shape, axis, (0..chunks).map(|_| 0))),
-        1..MOST => Ok(parts(shape, axis, even(extent, extent / chunks + i64::from(extent % chunks != 0))?)),
+        1..MOST => Ok(parts(shape, axis, even(extent, larger(extent, chunks).ok_or(Stop::Unknown)?)?)),
         MOST.. => Err(Stop::Unknown),
         _ => contradiction(format!("it makes {chunks} parts")),
     }
@@ -64,7 +72,9 @@ pub(super) fn sections(cx: &mut Cx<'_>) -> Meta<Vec<Vec<Extent>>> {
     let (extent, sections) = (cx.judge.traced(extent).ok_or(Stop::Unknown)?, cx.int(0)?);
     match sections {
         1..MOST => {
-            let size = |i| extent / sections + i64::from(i < extent % sections);
+            let (whole, rest) =
+                extent.checked_div(sections).zip(extent.checked_rem(sections)).ok_or(Stop::Unknown)?;
+            let size = |i| whole.saturating_add(i64::from(i < rest));
             Ok(parts(shape, axis, (0..sections).map(size)))
         }
         MOST.. => Err(Stop::Unknown),

@@ -36,7 +36,7 @@ fn resolve(cx: &mut Cx<'_>, sizes: &[Dim], count: Dim) -> Meta<Vec<Extent>> {
     }
     let (count_at, given_at) = (cx.judge.traced(count), cx.judge.traced(given));
     if let (Some(count), Some(given)) = (count_at, given_at)
-        && (given == 0 && count != 0 || given != 0 && count % given != 0)
+        && (given == 0 && count != 0 || count.checked_rem(given).is_some_and(|rest| rest != 0))
     {
         return contradiction(format!("{count} elements do not fill rows of {given}"));
     }
@@ -61,8 +61,9 @@ pub(super) fn flatten(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     if start > end {
         return contradiction("its first axis is after its last");
     }
-    let (head, tail) = (shape.iter().take(start), shape.iter().skip(end + 1));
-    let joined = shape.iter().skip(start).take(end + 1 - start).copied();
+    let behind = end.saturating_add(1);
+    let (head, tail) = (shape.iter().take(start), shape.iter().skip(behind));
+    let joined = shape.iter().take(behind).skip(start).copied();
     let joined = cx.judge.symbols.product(joined);
     let all: Vec<Dim> = head.copied().chain([joined]).chain(tail.copied()).collect();
     Ok(extents(&all))
@@ -74,7 +75,7 @@ pub(super) fn unflatten(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     let (axis, sizes) = (cx.axis(0, shape.len())?, cx.dims(1)?);
     let parts = resolve(cx, &sizes, super::extent_of(shape, axis))?;
     let mut result = extents(shape);
-    let end = (axis + 1).min(result.len());
+    let end = axis.saturating_add(1).min(result.len());
     result.splice(axis.min(end)..end, parts);
     Ok(result)
 }
@@ -101,7 +102,7 @@ pub(super) fn squeeze(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
 /// `unsqueeze(dim)`.
 pub(super) fn unsqueeze(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     let mut shape = extents(&cx.operand(0)?.shape);
-    let axis = cx.axis(0, shape.len() + 1)?;
+    let axis = cx.axis(0, shape.len().saturating_add(1))?;
     shape.insert(axis.min(shape.len()), Extent::Dim(Dim::Const(1)));
     Ok(shape)
 }

@@ -115,7 +115,8 @@ impl Data {
             proto.raw_data = Some(match &data.source {
                 Source::Mapped { file, offset, len } => {
                     // The tensor was found to lie inside of the file.
-                    Bytes::from_owner(file.clone()).slice(*offset as usize..(offset + len) as usize)
+                    let end = offset.checked_add(*len).ok_or("lies behind the end of its file")?;
+                    Bytes::from_owner(file.clone()).slice(*offset as usize..end as usize)
                 }
                 _ => Bytes::new(),
             });
@@ -319,13 +320,13 @@ fn sixes(items: &[i32]) -> Res<Vec<u8>> {
         let codes = narrow(group, |x| u8::try_from(*x).ok().filter(|x| *x < 64).map(|x| [x]))?;
         let joined = codes.iter().rev().fold(0u32, |all, code| all << 6 | u32::from(*code));
         let [a, b, c, _] = joined.to_le_bytes();
-        out.extend([a, b, c].into_iter().take((group.len() * 6).div_ceil(8)));
+        out.extend([a, b, c].into_iter().take(group.len().saturating_mul(6).div_ceil(8)));
     }
     Ok(out)
 }
 
 fn narrow<T, const N: usize>(items: &[T], one: impl Fn(&T) -> Option<[u8; N]>) -> Res<Vec<u8>> {
-    let mut out = Vec::with_capacity(items.len() * N);
+    let mut out = Vec::with_capacity(items.len().saturating_mul(N));
     for item in items {
         out.extend_from_slice(&one(item).ok_or("contains a number that its element type cannot represent")?);
     }

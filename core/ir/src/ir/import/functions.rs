@@ -112,7 +112,7 @@ fn order(functions: &[FunctionProto], callees: &[Vec<usize>]) -> Res<Vec<usize>>
             }
             match inner.get(next) {
                 Some(callee) => {
-                    stack.push((number, next + 1));
+                    stack.push((number, next.saturating_add(1)));
                     stack.push((*callee, 0));
                 }
                 None => {

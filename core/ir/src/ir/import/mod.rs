@@ -22,6 +22,8 @@
 //! The time is linear in the size of the file, and recursion is bounded by the limit of nested messages that the
 //! decoder has, 100.
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 mod attribute;
 mod block;
 mod data;

@@ -55,6 +55,17 @@ pub(super) fn infer(cx: &Cx<'_>, name: &str) -> Meta<Expected> {
             Expected::Is(DType::C128) => Expected::Is(DType::F64),
             other => other,
         }),
+        "spectrum" => match cx.tensor(0)?.dtype {
+            DType::F32 | DType::C64 => Ok(Expected::Is(DType::C64)),
+            DType::F64 | DType::C128 => Ok(Expected::Is(DType::C128)),
+            _ => Err(Stop::Unknown),
+        },
+        "signal" => match cx.tensor(0)?.dtype {
+            DType::F32 | DType::C64 => Ok(Expected::Is(DType::F32)),
+            DType::F64 | DType::C128 => Ok(Expected::Is(DType::F64)),
+            _ => Err(Stop::Unknown),
+        },
+        "places" => Ok(Expected::Is(if cx.flag(0) { DType::I32 } else { DType::I64 })),
         "given" => given(cx)?.ok_or(Stop::Unknown),
         "sum" => Ok(match given(cx)?.ok_or(Stop::Unknown)? {
             Expected::Is(dtype) if cx.is_none(0) && !dtype.is_float() && !dtype.is_complex() => {

@@ -1,5 +1,6 @@
 //! The shapes of results, by the mechanisms that facts name.
 
+mod along;
 mod conv;
 mod join;
 mod matmul;
@@ -9,6 +10,7 @@ mod slice;
 mod split;
 mod view;
 
+use self::along::Spectrum;
 use super::cx::{Cx, Meta, Stop, contradiction, extents};
 use super::judge::{Extent, Judge};
 use crate::sym::Dim;
@@ -86,6 +88,12 @@ fn one(cx: &mut Cx<'_>, name: &str) -> Meta<Vec<Extent>> {
         "conv_transpose" => conv::transpose(cx),
         "convolution" => conv::convolution(cx),
         "pool" => conv::pool(cx),
+        "along" => along::along(cx),
+        "interleave" => along::interleave(cx),
+        "fft" => along::transform(cx, Spectrum::Whole),
+        "rfft" => along::transform(cx, Spectrum::Half),
+        "irfft" => along::transform(cx, Spectrum::Signal),
+        "loss" => along::loss(cx),
         _ => Err(Stop::Unknown),
     }
 }

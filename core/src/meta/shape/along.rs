@@ -1,0 +1,95 @@
+//! Shapes of what is taken, repeated or transformed along axes.
+
+use super::{Cx, Extent, Meta, Stop, contradiction, extents, join, traced, with};
+use crate::sym::Dim;
+
+/// `along(indices, dim)`: an element for each index. Without an axis, one of all elements in order.
+pub(super) fn along(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
+    let (shape, indices) = (&cx.operand(0)?.shape, &cx.tensor(0)?.shape);
+    if cx.is_none(1) {
+        return Ok(vec![Extent::Dim(cx.judge.symbols.product(indices.iter().copied()))]);
+    }
+    if shape.len() != indices.len() {
+        return contradiction(format!(
+            "indices of rank {} for a tensor of rank {}",
+            indices.len(),
+            shape.len()
+        ));
+    }
+    let axis = cx.axis(1, shape.len())?;
+    // Along the axis the number of indices decides; the other axes broadcast.
+    let mut other = shape.clone();
+    if let (Some(extent), Some(count)) = (other.get_mut(axis), indices.get(axis)) {
+        *extent = *count;
+    }
+    Ok(extents(&join::of_all(cx, &[&other, indices])?))
+}
+
+/// `interleave(repeats, dim, size)`: each element so often; without an axis, all elements in order. Where the numbers are
+/// in a tensor, `size` is how many elements there are.
+pub(super) fn interleave(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
+    let shape = &cx.operand(0)?.shape;
+    let flat = [cx.judge.symbols.product(shape.iter().copied())];
+    let shape = if cx.is_none(1) { &flat[..] } else { shape };
+    let axis = if cx.is_none(1) { 0 } else { cx.axis(1, shape.len())? };
+    let extent = match cx.dim(0) {
+        Ok(repeats) => Extent::Dim(cx.judge.symbols.mul(super::extent_of(shape, axis), repeats)),
+        Err(_) => cx.dim(2).map_or(Extent::Unknown, Extent::Dim),
+    };
+    Ok(with(shape, axis, extent))
+}
+
+/// What a Fourier transform makes of the last of its axes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Spectrum {
+    /// As many frequencies as values.
+    Whole,
+    /// Those of real values that are not negative.
+    Half,
+    /// Real values, of such a half.
+    Signal,
+}
+
+/// `fft(n, dim)`, `rfft(n, dim)`, `irfft(n, dim)`: transformed axes, of the lengths `n` where they are stated.
+pub(super) fn transform(cx: &mut Cx<'_>, of: Spectrum) -> Meta<Vec<Extent>> {
+    let shape = &cx.operand(0)?.shape;
+    let lengths = if cx.is_none(0) { None } else { Some(cx.dims(0)?) };
+    let axes = match &lengths {
+        _ if !cx.is_none(1) => cx.axes(1, shape.len())?,
+        // The last ones.
+        Some(lengths) => (0..shape.len()).skip(shape.len().saturating_sub(lengths.len())).collect(),
+        None => (0..shape.len()).collect(),
+    };
+    if lengths.as_ref().is_some_and(|lengths| lengths.len() != axes.len()) {
+        return Err(Stop::Unknown);
+    }
+    let mut result = extents(shape);
+    for (at, axis) in axes.iter().enumerate() {
+        let stated = lengths.as_ref().and_then(|lengths| lengths.get(at)).filter(|n| **n != Dim::Const(-1));
+        let is_last = axes.len().checked_sub(1) == Some(at);
+        let length = stated.copied().unwrap_or_else(|| super::extent_of(shape, *axis));
+        let extent = match of {
+            Spectrum::Half if is_last => traced(cx.judge, [length], |[n]| n.checked_div(2)?.checked_add(1)),
+            Spectrum::Signal if is_last && stated.is_none() => {
+                traced(cx.judge, [length], |[n]| n.checked_sub(1)?.checked_mul(2))
+            }
+            _ => Extent::Dim(length),
+        };
+        if let Some(slot) = result.get_mut(*axis) {
+            *slot = extent;
+        }
+    }
+    Ok(result)
+}
+
+/// `loss(reduction, a, b, …)`: a number, or where nothing is reduced one for each element.
+pub(super) fn loss(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
+    if cx.int(0)? != 0 {
+        return Ok(Vec::new());
+    }
+    let tensors: Vec<&[Dim]> = (1..cx.term.len())
+        .filter(|at| !cx.is_none(*at))
+        .map(|at| cx.tensor(at).map(|ty| ty.shape.as_slice()))
+        .collect::<Meta<_>>()?;
+    Ok(extents(&join::of_all(cx, &tensors)?))
+}

@@ -39,7 +39,7 @@ pub(crate) enum Command {
     /// Show the contents of a .pt2, .onnx or weight file
     Inspect(inspect::Arguments),
     /// Run a model and compare its outputs with PyTorch's
-    Verify(verify::Arguments),
+    Verify(Box<verify::Arguments>),
     /// Find the first node or optimizer step whose results diverge
     Bisect(Box<bisect::Arguments>),
     /// Compare two ONNX models node by node

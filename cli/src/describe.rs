@@ -31,7 +31,9 @@ pub fn describe(name: &str) -> Result<Value, Outcome> {
     let about = command.get_about().map(ToString::to_string);
     let places = command.get_positionals().map(|arg| argument(arg, arg.get_id().to_string(), true));
     let long = |arg: &Arg| arg.get_long().map(options::key_of);
-    let named = command.get_arguments().filter_map(|arg| Some(argument(arg, long(arg)?, false)));
+    let is_answered = |arg: &&Arg| matches!(arg.get_action(), ArgAction::Help | ArgAction::Version);
+    let options = command.get_arguments().filter(|arg| !is_answered(arg));
+    let named = options.filter_map(|arg| Some(argument(arg, long(arg)?, false)));
     let arguments: Vec<Value> = places.chain(named).collect();
     Ok(json!({ "about": about, "arguments": arguments }))
 }

@@ -14,13 +14,13 @@ use onnxport_core::write;
 use onnxport_core::{Conversion, ConvertedProgram, Trace, WriteOptions};
 use onnxport_report::model::{self, Form};
 use onnxport_requests::object;
+use onnxport_requests::verify::InMemory;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::args::{self, Cli};
 use crate::commands::exporting::{ExportArguments, Made, Prepared, Purpose};
-use crate::commands::verify::Held;
 use crate::commands::{self, profiled, writing::WriteArguments};
 use crate::config::{self, Joined, Object};
 use crate::describe;
@@ -83,14 +83,14 @@ pub fn verify(
             Object::Run(object, joined) => (object, joined),
             Object::Show(outcome) => return Ok(*outcome),
         };
-        let args::Command::Verify(mut arguments) = parse("verify", &object)? else {
+        let args::Command::Verify(arguments) = parse("verify", &object)? else {
             return Err(Diagnostic::error(Code::USAGE, "unknown options for `verify`")
                 .help("`onnxport verify --help` lists them")
                 .into());
         };
-        arguments.reference.alone();
-        let held = Held { conversion, runs, draws };
-        let mut outcome = commands::verify::run_against(&arguments, Some(&held), &Progress::watched(watch))?;
+        let program = InMemory { conversion, runs, draws };
+        let mut outcome =
+            commands::verify::run_against(&arguments, Some(&program), &Progress::watched(watch))?;
         joined.describe(&mut outcome);
         finish(outcome)
     })
@@ -101,6 +101,7 @@ fn parse(name: &str, object: &Map<String, Value>) -> Result<args::Command, Diagn
         "diff" => return Ok(args::Command::Diff(Box::new(request("diff", object)?))),
         "optimize" => return Ok(args::Command::Optimize(Box::new(request("optimize", object)?))),
         "run" => return Ok(args::Command::Run(Box::new(request("run", object)?))),
+        "verify" => return Ok(args::Command::Verify(Box::new(request("verify", object)?))),
         _ => {}
     }
     let mut cli = Cli::command();
@@ -123,8 +124,9 @@ fn request<R: Args + JsonSchema + DeserializeOwned>(
     let is_global = |key: &str| options::resolve(&everywhere, key).is_some();
     let (global, own): (Map<_, _>, Map<_, _>) =
         object.clone().into_iter().partition(|(key, _)| is_global(key));
+    let request = object::read(name, &own)?;
     options::read::<Global>(name, &Value::Object(global).to_string())?;
-    object::read(name, &own)
+    Ok(request)
 }
 
 /// How a program is to be exported.

@@ -30,7 +30,6 @@ mod plugins;
 mod precision;
 mod process;
 mod progress;
-mod reference;
 mod render;
 mod signals;
 mod target;

@@ -119,7 +119,7 @@ impl Prepared {
         if verified && matches!(purpose, Purpose::Write(_)) {
             converting.verifying.prepare(&host);
         }
-        let conversion = conversion.drawing(converting.verifying.reference.draws());
+        let conversion = conversion.drawing(converting.verifying.referring.draws());
         let conversion = if verified { conversion } else { conversion.unverified() };
         Ok(Self { host, conversion, options, reading })
     }

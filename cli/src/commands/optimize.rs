@@ -23,13 +23,12 @@ pub(crate) fn run(arguments: &Hosted<OptimizeRequest>, progress: &Progress) -> C
         plugins::prepare(&host, &request.holding.running);
     }
     let optimized = request.run(&host, &mut progress.clone())?;
-    let mut outcome = describe(request, optimized);
-    profiled::describe(&request.profiling, &mut outcome);
-    Ok(outcome)
+    Ok(describe(request, optimized))
 }
 
 fn describe(request: &OptimizeRequest, optimized: Optimized) -> Outcome {
-    let Optimized { model, optimised, legalised, matches, held, written, failures, diagnostics } = optimized;
+    let Optimized { model, optimised, legalised, matches, held, written, failures, profile, diagnostics } =
+        optimized;
     let mut outcome = Outcome::ok();
     if request.emit {
         outcome.text = model.to_text();
@@ -75,6 +74,7 @@ fn describe(request: &OptimizeRequest, optimized: Optimized) -> Outcome {
         }
         _ => outcome.report = Report { diagnostics, origins: model.origins },
     }
+    profiled::describe(profile.as_deref(), &mut outcome);
     failures.into_iter().for_each(|failure| outcome.fail(failure));
     outcome
 }

@@ -316,7 +316,7 @@ fn convert(
         ..options
     };
     let conversion = conversion.options(options);
-    let conversion = conversion.drawing(converting.verifying.reference.draws());
+    let conversion = conversion.drawing(converting.verifying.referring.draws());
     let conversion = if verified { conversion } else { conversion.unverified() };
     let program = conversion.run(host)?;
     let (calls, converted) = (program.calls, program.converted);

@@ -1,6 +1,6 @@
 //! `--profile`: a record of the work of a command, whose outcome says where it is.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use onnxport_core::Trace;
 use onnxport_requests::profile::Profiling;
@@ -30,14 +30,14 @@ pub(crate) fn around_in(
     let (Ok(outcome) | Err(outcome)) = &mut result;
     match recorded {
         Err(report) => outcome.add(Outcome::failed(report)),
-        Ok(()) => describe(profiling, outcome),
+        Ok(()) => describe(profiling.profile.as_deref(), outcome),
     }
     result
 }
 
 /// Adds to `outcome` the file that was written.
-pub(crate) fn describe(profiling: &Profiling, outcome: &mut Outcome) {
-    if let Some(path) = &profiling.profile {
+pub(crate) fn describe(path: Option<&Path>, outcome: &mut Outcome) {
+    if let Some(path) = path {
         outcome.put("profile", path.display().to_string());
     }
 }

@@ -8,15 +8,19 @@ use onnxport_core::diagnose::{Code, Diagnostic, Report, render};
 use onnxport_core::inspect::ModelParts;
 use onnxport_core::write;
 use onnxport_report::model::{self, Form};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use crate::format::unstyled;
 use crate::outcome::Outcome;
 
 /// Arguments about reports.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args, Deserialize, JsonSchema)]
+#[serde(default)]
 pub(crate) struct ReportArguments {
     /// Also write a report to this file: .txt, .md, .json, .html, or .sarif for problems only; can be repeated
     #[arg(long = "report", id = "reports", value_name = "FILE")]
+    #[serde(rename = "report")]
     paths: Vec<PathBuf>,
 }
 

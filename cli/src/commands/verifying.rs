@@ -7,6 +7,7 @@ use clap::Args;
 use onnxport_core::diagnose::{Code, Diagnostic, Severity};
 use onnxport_core::verify::{Options, Signature};
 use onnxport_core::{Calls, Host};
+use onnxport_requests::reference::Referring;
 use onnxport_requests::runtime::{self, Running};
 
 use super::verified;
@@ -14,7 +15,6 @@ use crate::format::bold;
 use crate::outcome::Outcome;
 use crate::plugins;
 use crate::progress::Progress;
-use crate::reference::ReferenceArguments;
 
 /// Arguments about running what was written.
 #[derive(Debug, Args)]
@@ -29,7 +29,7 @@ pub(crate) struct VerifyingArguments {
     #[arg(long, conflicts_with = "no_verify")]
     pub keep_failed: bool,
     #[command(flatten)]
-    pub reference: ReferenceArguments,
+    pub referring: Referring,
     #[command(flatten)]
     runtime: Running,
 }
@@ -74,7 +74,7 @@ impl VerifyingArguments {
                 return outcome;
             }
         }
-        match self.reference.refer(&mut against, options.limit(), progress) {
+        match self.referring.refer(&mut against, options.limit(), &mut progress.clone()) {
             Ok(note) => outcome.report.diagnostics.extend(note),
             Err(diagnostic) => {
                 outcome.fail(diagnostic);

@@ -195,6 +195,7 @@ fn keywords_are_the_properties_of_requests() {
         ("diff", object::properties::<Hosted<DiffRequest>>()),
         ("optimize", object::properties::<Hosted<OptimizeRequest>>()),
         ("run", object::properties::<Hosted<RunRequest>>()),
+        ("verify", object::properties::<crate::commands::verify::Arguments>()),
     ];
     for (name, properties) in requests {
         let command = command(&cli, name);

@@ -39,6 +39,21 @@
 //! # }
 //! ```
 //!
+//! ```no_run
+//! use onnxport_core::{Host, Report};
+//! use onnxport_requests::{Request, VerifyRequest};
+//!
+//! # fn main() -> Result<(), Report> {
+//! let host = Host::new(&[&onnxport_reference::ROOT])?;
+//! let verified = VerifyRequest::new("model.onnx", "model.pt2").run(&host, &mut ())?;
+//! for verification in &verified.verifications {
+//!     println!("{} cases in {}", verification.cases.len(), verification.executor);
+//! }
+//! assert!(verified.passed());
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! The last argument is the caller, which may watch the [progress](Progress) and end the work early; `()` does neither. A
 //! problem that keeps a command from its work is a [`Report`](onnxport_core::Report). Findings about the model are in the
 //! outcome. Nothing is printed.
@@ -70,10 +85,12 @@ pub mod optimizing;
 pub mod plugins;
 pub mod profile;
 pub mod progress;
+pub mod reference;
 pub mod run;
 pub mod runtime;
 pub mod target;
 pub mod value;
+pub mod verify;
 pub mod writing;
 
 use clap::Args;
@@ -87,6 +104,7 @@ pub use optimize::{OptimizeRequest, Optimized};
 pub use plugins::Plugins;
 pub use progress::{Deadline, Progress};
 pub use run::{Ran, RunRequest};
+pub use verify::{Verified, VerifyRequest};
 
 /// A command, with its options.
 pub trait Request {

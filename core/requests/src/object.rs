@@ -134,7 +134,9 @@ fn kinds(property: &Value) -> Vec<String> {
         add(kind(value));
     }
     for below in ["oneOf", "anyOf"].iter().filter_map(|key| property[*key].as_array()).flatten() {
-        kinds(below).iter().for_each(|name| add(name));
+        for name in kinds(below) {
+            add(&name);
+        }
     }
     found
 }

@@ -72,6 +72,8 @@ pub struct Optimized {
     pub written: Option<WriteReport>,
     /// Failures besides the model's own: files about it that could not be written.
     pub failures: Vec<Diagnostic>,
+    /// The file with the record of the work, if one was asked for.
+    pub profile: Option<PathBuf>,
     /// Warnings and notes. Their origins are those of the model.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -106,20 +108,11 @@ impl Request for OptimizeRequest {
     fn run(&self, host: &Host, progress: &mut dyn Progress) -> Result<Optimized, Report> {
         self.check()?;
         let others: Vec<PathBuf> = std::iter::once(&self.model).chain(&self.output).cloned().collect();
-        let trace = self.profiling.trace();
         let work = || self.optimize(host, progress);
-        let (result, recorded) = self.profiling.around(trace.as_ref(), "optimize", &others, work);
-        match (result, recorded) {
-            (Ok(mut outcome), Err(problem)) => {
-                outcome.failures.extend(problem.diagnostics);
-                Ok(outcome)
-            }
-            (Err(mut report), Err(problem)) => {
-                report.diagnostics.extend(problem.diagnostics);
-                Err(report)
-            }
-            (result, Ok(())) => result,
-        }
+        let (mut outcome, recorded) = self.profiling.record("optimize", &others, work)?;
+        outcome.profile = recorded.path;
+        outcome.failures.extend(recorded.problems);
+        Ok(outcome)
     }
 }
 
@@ -146,6 +139,7 @@ impl OptimizeRequest {
             held: None,
             written: None,
             failures: Vec::new(),
+            profile: None,
             diagnostics: [warned, diagnostics].concat(),
         };
         if let Some(output) = self.output.as_ref().filter(|_| !self.emit) {

@@ -4,7 +4,7 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 use clap::Args;
-use onnxport_core::diagnose::Report;
+use onnxport_core::diagnose::{Diagnostic, Report};
 use onnxport_core::{Trace, trace, write};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,6 +17,14 @@ pub struct Profiling {
     /// or `chrome://tracing`
     #[arg(long, value_name = "JSON")]
     pub profile: Option<PathBuf>,
+}
+
+/// The record of a work that was done.
+pub(crate) struct Recorded {
+    /// Its file, if there is one.
+    pub(crate) path: Option<PathBuf>,
+    /// What kept it from being written.
+    pub(crate) problems: Vec<Diagnostic>,
 }
 
 impl Profiling {
@@ -39,6 +47,30 @@ impl Profiling {
             work()
         });
         (result, self.write(trace, others))
+    }
+
+    /// Does the work of a request, as [`around`](Self::around) does, with a trace of its own. Returns the outcome, the file
+    /// of the trace if it was written, and the problems of writing it.
+    pub(crate) fn record<T>(
+        &self,
+        name: &'static str,
+        others: &[PathBuf],
+        work: impl FnOnce() -> Result<T, Report>,
+    ) -> Result<(T, Recorded), Report> {
+        let (result, recorded) = self.around(self.trace().as_ref(), name, others, work);
+        match (result, recorded) {
+            (Ok(outcome), Ok(())) => {
+                Ok((outcome, Recorded { path: self.profile.clone(), problems: Vec::new() }))
+            }
+            (Ok(outcome), Err(report)) => {
+                Ok((outcome, Recorded { path: None, problems: report.diagnostics }))
+            }
+            (Err(report), Ok(())) => Err(report),
+            (Err(mut report), Err(problem)) => {
+                report.diagnostics.extend(problem.diagnostics);
+                Err(report)
+            }
+        }
     }
 
     /// Writes what was recorded until now.

@@ -227,7 +227,10 @@ impl fmt::Display for Draw {
 
 /// Data for [`Level`]: its name, a number, or false for none.
 pub(crate) mod level {
-    use super::*;
+    use super::{
+        Deserialize, Deserializer, Error, Level, Schema, SchemaGenerator, Serialize, Serializer, Value,
+        json_schema, text,
+    };
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(data: D) -> Result<Option<Level>, D::Error> {
         match Value::deserialize(data)? {
@@ -240,6 +243,7 @@ pub(crate) mod level {
         }
     }
 
+    #[expect(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
     pub(crate) fn serialize<S: Serializer>(level: &Option<Level>, to: S) -> Result<S::Ok, S::Error> {
         level.map(|level| level.to_string()).serialize(to)
     }

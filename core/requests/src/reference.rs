@@ -1,31 +1,37 @@
-//! Where expected values come from: the argument of every command that verifies.
+//! The option about the source of expected values.
 
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use onnxport_core::diagnose::{Code, Diagnostic};
 use onnxport_core::verify::{Against, Reference};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::progress::Progress;
 
-/// Says what `--reference` says.
+/// The variable of the environment that stands for the option.
 const VARIABLE: &str = "ONNXPORT_REFERENCE";
 
-/// Arguments about what a model is compared with.
-#[derive(Debug, Args)]
-pub(crate) struct ReferenceArguments {
+/// The source of expected values.
+#[derive(Args, Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(default)]
+pub struct Referring {
     /// Where expected values come from; by default, the recorded values, or else PyTorch if the active Python has it.
     /// Also read from `ONNXPORT_REFERENCE`
     #[arg(long, value_enum, value_name = "FROM")]
-    reference: Option<From>,
-    /// Whether the environment says nothing about it.
+    pub reference: Option<From>,
+    /// Whether the variable does not count.
     #[arg(skip)]
-    is_alone: bool,
+    #[serde(skip)]
+    pub without_environment: bool,
 }
 
 /// Where expected values come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum From {
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq, Serialize, ValueEnum)]
+#[schemars(inline)]
+#[serde(rename_all = "lowercase")]
+pub enum From {
     /// The program itself, run by PyTorch in the active Python on recorded and generated inputs. PyTorch may execute
     /// code from the file: use it only for files that you would load yourself
     Torch,
@@ -37,19 +43,20 @@ enum From {
     None,
 }
 
-impl ReferenceArguments {
+impl Referring {
     /// The same, whatever the environment says: what it names is for programs in files.
-    pub(crate) fn alone(&mut self) {
-        self.is_alone = true;
+    #[must_use]
+    pub fn alone(&self) -> Self {
+        Self { without_environment: true, ..self.clone() }
     }
 
     /// Whether calls are drawn besides those that are recorded.
-    pub(crate) fn draws(&self) -> bool {
+    pub fn draws(&self) -> bool {
         matches!(self.chosen(), Ok(Some(From::Torch)))
     }
 
     /// Whether the evaluator says what is expected.
-    pub(crate) fn evaluates(&self) -> bool {
+    pub fn evaluates(&self) -> bool {
         matches!(self.chosen(), Ok(Some(From::Evaluator)))
     }
 
@@ -57,20 +64,25 @@ impl ReferenceArguments {
     /// reads as an argument that was given.
     fn chosen(&self) -> Result<Option<From>, Diagnostic> {
         match (self.reference, std::env::var(VARIABLE)) {
-            (None, Ok(name)) if !self.is_alone => From::from_str(&name, false).map(Some).map_err(|_| {
-                let known = "use torch, recorded, evaluator or none";
-                Diagnostic::error(Code::USAGE, format!("{VARIABLE} is `{name}`")).help(known)
-            }),
+            (None, Ok(name)) if !self.without_environment => {
+                From::from_str(&name, false).map(Some).map_err(|_| {
+                    let known = "use torch, recorded, evaluator or none";
+                    Diagnostic::error(Code::USAGE, format!("{VARIABLE} is `{name}`")).help(known)
+                })
+            }
             (given, _) => Ok(given),
         }
     }
 
     /// Finds the expected values of `against`. What is worth knowing of it is a note.
-    pub(crate) fn refer(
+    ///
+    /// # Errors
+    /// `OP001` for a variable that names no source, and what keeps a source that was named from giving values.
+    pub fn refer(
         &self,
         against: &mut Against,
         limit: Option<Duration>,
-        progress: &Progress,
+        progress: &mut dyn Progress,
     ) -> Result<Option<Diagnostic>, Diagnostic> {
         let reference = match self.chosen()? {
             None => Reference::Found,

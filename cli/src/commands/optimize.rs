@@ -75,6 +75,8 @@ fn describe(request: &OptimizeRequest, optimized: Optimized) -> Outcome {
         _ => outcome.report = Report { diagnostics, origins: model.origins },
     }
     profiled::describe(profile.as_deref(), &mut outcome);
-    failures.into_iter().for_each(|failure| outcome.fail(failure));
+    for failure in failures {
+        outcome.fail(failure);
+    }
     outcome
 }

@@ -43,7 +43,9 @@ pub(crate) fn run_against(
     let Verified { verifications, source, values, failures, profile, notes, fallbacks } = found;
     let mut outcome = Outcome::ok();
     outcome.report.diagnostics.extend(notes);
-    failures.into_iter().for_each(|failure| outcome.fail(failure));
+    for failure in failures {
+        outcome.fail(failure);
+    }
     verified::describe_all(&verifications, &source, &mut outcome);
     if let Some(values) = &values {
         outcome.add(bisect::describe(values));

@@ -271,7 +271,6 @@ class Convert(Command):
         accuracy_level: int | None = None,
         quantize_only: str | Sequence[str] | None = None,
         quantize_skip: str | Sequence[str] | None = None,
-        turn_weights: bool | None = None,
         transform: _Free | Sequence[_Free] | None = None,
         backend: str | Sequence[str] | None = None,
         blobs: Literal["auto", "embed", "file"] | None = None,
@@ -400,9 +399,6 @@ class Convert(Command):
             quantize_only: Quantize only these matrices, whichever operator reads them; can
                 be repeated.
             quantize_skip: Weights to leave unquantized; can be repeated.
-            turn_weights: Store transposed the weights that matrix products read through a
-                Transpose, and append .T to their names, so that sessions are created faster.
-                Tied weights are left as they are.
             transform: Apply a plugin's transform to weights before anything else, such as
                 mylib/prune:conv*; can be repeated.
             backend: A backend to compile the parts of the model that it supports, or a
@@ -739,7 +735,6 @@ class Package(Command):
         accuracy_level: int | None = None,
         quantize_only: str | Sequence[str] | None = None,
         quantize_skip: str | Sequence[str] | None = None,
-        turn_weights: bool | None = None,
         transform: _Free | Sequence[_Free] | None = None,
         backend: str | Sequence[str] | None = None,
         blobs: Literal["auto", "embed", "file"] | None = None,
@@ -860,9 +855,6 @@ class Package(Command):
             quantize_only: Quantize only these matrices, whichever operator reads them; can
                 be repeated.
             quantize_skip: Weights to leave unquantized; can be repeated.
-            turn_weights: Store transposed the weights that matrix products read through a
-                Transpose, and append .T to their names, so that sessions are created faster.
-                Tied weights are left as they are.
             transform: Apply a plugin's transform to weights before anything else, such as
                 mylib/prune:conv*; can be repeated.
             backend: A backend to compile the parts of the model that it supports, or a
@@ -1143,7 +1135,6 @@ class Verify(Command):
         comparer_option: str | Sequence[str] | None = None,
         comparer_fallback: bool | None = None,
         taps: bool | None = None,
-        report: _Path | Sequence[_Path] | None = None,
         profile: _Path | None = None,
         plugin: _Path | Sequence[_Path] | None = None,
         use: str | Sequence[str] | None = None,
@@ -1151,6 +1142,7 @@ class Verify(Command):
         project: _Path | None = None,
         plugin_allow: _Path | None = None,
         on_plugin_panic: Literal["continue", "stop"] | None = None,
+        report: _Path | Sequence[_Path] | None = None,
         json: bool | None = None,
         quiet: bool | None = None,
         verbose: int | None = None,
@@ -1208,8 +1200,6 @@ class Verify(Command):
             taps: Also compare intermediate values with recorded ones, with another
                 executor's, or with those of onnxport's own evaluator; a report shows the error
                 along the graph.
-            report: Also write a report to this file: .txt, .md, .json, .html, or .sarif for
-                problems only; can be repeated.
             profile: Write a trace with the time of each stage, plugin, rule and pass and
                 the memory use to this file, for Perfetto or `chrome://tracing`.
             plugin: A plugin library, or a folder of libraries with manifests; can be
@@ -1223,6 +1213,8 @@ class Verify(Command):
             plugin_allow: A list of libraries that may be loaded, as id = "SHA-256"; without
                 it, every library that you name may be.
             on_plugin_panic: What to do after a plugin panics.
+            report: Also write a report to this file: .txt, .md, .json, .html, or .sarif for
+                problems only; can be repeated.
             json: Print one JSON object instead of text.
             quiet: Print only results and problems.
             verbose: Show notes from plugins as well as warnings; repeat it for debug

@@ -105,10 +105,10 @@ fn is_expression(text: &str) -> bool {
 /// Whether `text` has a quotient, a remainder or an extreme, and is spelled as exporters spell those: with spaces around
 /// signs.
 fn is_spaced(text: &str) -> bool {
-    let signs = text.char_indices().filter(|(_, c)| matches!(c, '+' | '-'));
-    let mut spaced = signs.map(|(at, _)| {
-        let (before, after) = (text.get(..at).unwrap_or_default(), text.get(at + 1..).unwrap_or_default());
-        let is_binary = before.ends_with(' ') && after.starts_with(' ');
+    let mut spaced = text.match_indices(['+', '-']).map(|(at, sign)| {
+        let (before, rest) = text.split_at(at);
+        let is_binary =
+            before.ends_with(' ') && rest.strip_prefix(sign).is_some_and(|after| after.starts_with(' '));
         is_binary || before.is_empty() || before.ends_with('(')
     });
     ["//", "%", "max(", "min("].iter().any(|sign| text.contains(sign)) && spaced.all(|spaced| spaced)

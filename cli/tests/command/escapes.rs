@@ -72,6 +72,6 @@ fn a_pipe_is_neither_a_report_nor_a_file_of_options() {
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo starts").success());
     for arguments in [&["report", &model, "--check", &pipe][..], &["inspect", &model, "--config", &pipe]] {
         let said = text(&onnxport(arguments).stderr);
-        assert!(said.contains("no regular file"), "{said}");
+        assert!(said.contains("not a regular file"), "{said}");
     }
 }

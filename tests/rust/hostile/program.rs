@@ -183,7 +183,7 @@ fn payloads_must_be_what_the_program_says() {
         (edit(|w| w["tensor_meta"]["dtype"] = json!(9)), "OP305", "complex32"),
         (edit(|w| w["tensor_meta"]["dtype"] = json!(99)), "OP105", "99"),
         (edit(|w| w["tensor_meta"]["dtype"] = json!(6)), "OP106", "f16"),
-        (edit(|w| w["tensor_meta"]["sizes"][0] = json!({"as_int": 4})), "OP106", "states"),
+        (edit(|w| w["tensor_meta"]["sizes"][0] = json!({"as_int": 4})), "OP106", "contradicts the program"),
         (edit(|w| w["tensor_meta"]["strides"] = json!([])), "OP106", "strides"),
         (edit(|w| w["path_name"] = json!("../../../models/model.json")), "OP106", "missing"),
     ] {

@@ -89,7 +89,7 @@ fn weights_that_cannot_be_are_refused() {
     for outside in ["../d", "/etc/passwd", "a/../../d", "..\\d"] {
         assert!(said(dir.path(), external(&[("location", outside)])).contains("outside"), "{outside}");
     }
-    assert!(said(dir.path(), external(&[])).contains("does not say where"));
+    assert!(said(dir.path(), external(&[])).contains("does not give the location"));
     assert!(said(dir.path(), external(&[("location", "gone")])).contains("`gone`"));
     let far = |offset: &str| said(dir.path(), external(&[("location", "d"), ("offset", offset)]));
     assert!(far("1").contains("up to 17"));

@@ -180,7 +180,7 @@ fn external_data_stays_in_its_file_and_in_the_folder() {
         ("w.bin", "4097", "which has 8192"),
         ("w.bin", "18446744073709551615", "which has 8192"),
         ("w.bin", "-1", "has the offset `-1`"),
-        ("", "0", "does not say where"),
+        ("", "0", "does not give the location"),
     ] {
         let error = external(&[("location", location), ("offset", offset)]).unwrap_err();
         assert!(error.message.contains(why), "{}", error.message);

@@ -166,15 +166,15 @@ impl Checker<'_> {
         let known = self.schemas.get(&call.target).map(|schema| self.results(body, call, schema, autocast));
         match known {
             Some(Ok(Known::Whole)) => {
-                self.checked.known += 1;
+                self.checked.known = self.checked.known.saturating_add(1);
                 // The arguments of a nested graph are not compared with its inputs.
                 if !nested {
                     self.checked.confirmed.insert(call.origin);
                 }
             }
-            Some(Ok(Known::Part)) => self.checked.known += 1,
+            Some(Ok(Known::Part)) => self.checked.known = self.checked.known.saturating_add(1),
             Some(Ok(Known::Nothing)) | None => {
-                self.checked.unknown += 1;
+                self.checked.unknown = self.checked.unknown.saturating_add(1);
                 if !self.checked.operators.contains(call.target.as_str()) {
                     self.checked.operators.insert(call.target.to_string());
                 }

@@ -66,12 +66,13 @@ fn sentences(folder: &Path, found: &mut BTreeSet<Sentence>) {
     }
 }
 
-/// Whether the pattern of a rule names an operator of `model`. A pass has no pattern.
+/// Whether the pattern of a rule names an operator of `model`, or a class of operators. A pass has no pattern.
 fn may_match(listed: &Listed, model: &Model) -> bool {
     let named = |op: &str| {
         listed.pattern.match_indices(op).any(|(at, _)| listed.pattern[at + op.len()..].starts_with('('))
     };
-    listed.is_pass || model.graph.nodes.iter().any(|(_, node)| named(node.op.as_str()))
+    let is_class = ["each", "view", "reduce"].into_iter().any(named);
+    listed.is_pass || is_class || model.graph.nodes.iter().any(|(_, node)| named(node.op.as_str()))
 }
 
 /// The reasons for which `listed` refuses parts of `model`.

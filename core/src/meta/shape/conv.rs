@@ -24,7 +24,7 @@ impl Window {
             let rounding = if up { stride.checked_sub(1)? } else { 0 };
             let count = room.checked_add(rounding)?.checked_div_euclid(stride)?.checked_add(1)?;
             let last = count.checked_sub(1)?.checked_mul(stride)?;
-            Some(if up && last >= extent.checked_add(padding)? { count - 1 } else { count })
+            Some(if up && last >= extent.checked_add(padding)? { count.checked_sub(1)? } else { count })
         })
     }
 

@@ -125,7 +125,9 @@ fn wrapped(text: &str, indent: usize, hanging: usize) -> String {
         }
     }
     let pads = std::iter::once(indent).chain(std::iter::repeat(hanging));
-    lines.iter().zip(pads).map(|(line, pad)| format!("{:pad$}{line}\n", "")).collect()
+    let indented: Vec<String> =
+        lines.iter().zip(pads).map(|(line, pad)| format!("{:pad$}{line}\n", "")).collect();
+    indented.concat()
 }
 
 fn class(command: &Command, name: &str) -> String {

@@ -122,7 +122,7 @@ def test_commands_are_functions(tmp_path, model):
     assert ops["ok"]
     with pytest.raises(_native.Error, match="unknown command `frobnicate`"):
         _native.command("frobnicate", "{}")
-    with pytest.raises(_native.Error, match="required arguments were not provided"):
+    with pytest.raises(_native.Error, match="`model` is missing"):
         _native.command("optimize", "{}")
 
 

@@ -397,8 +397,8 @@ def test_lists_that_nest_without_end_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("lower", "said"),
     [
-        (lambda op, x, *_: op.Cast(x, to=7), "gives i64 where the program states f32"),
-        (lambda op, x, *_: op.ReduceSum(x, keepdims=0), "gives 0 axes where the program states"),
+        (lambda op, x, *_: op.Cast(x, to=7), "returned i64, but the program states f32"),
+        (lambda op, x, *_: op.ReduceSum(x, keepdims=0), "returned 0 axes, but the program states"),
     ],
 )
 def test_another_type_than_the_programs_is_the_users_error(lower, said):

@@ -443,7 +443,7 @@ def test_findings_of_draft_export_are_warnings():
 def test_further_options_of_the_command(net):
     program = onnxport.export(net, (torch.randn(5, 3),), options={"target": "onnx"})
     assert program.report["target"]["target"] == "onnx"
-    with pytest.raises(onnxport.UsageError, match="no option"):
+    with pytest.raises(onnxport.UsageError, match="unknown option"):
         onnxport.export(net, (torch.randn(5, 3),), options={"nonsense": 1})
 
 

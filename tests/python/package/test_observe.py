@@ -189,7 +189,7 @@ def test_variadic_arguments():
     args, kwargs = seen.infer_arguments(as_args_kwargs=True)
     assert len(args) == 3
     assert list(kwargs) == ["w"]
-    with pytest.raises(onnxport.UsageError, match=r"`\*args` takes has no name"):
+    with pytest.raises(onnxport.UsageError, match=r"arguments in `\*args` have no names"):
         seen.infer_arguments()
     torch.export.export(Variadic(), args, kwargs, dynamic_shapes=shapes)
 
@@ -211,9 +211,9 @@ def test_values_for_what_is_missing():
     assert [tuple(t.shape) for t in seen.infer_arguments().values()] == [(5, 6), (1, 0)]
     by_place = watched(Two(), ((x,), {}), value_if_missing={1: y})
     assert torch.equal(by_place.infer_arguments()["y"], y)
-    with pytest.raises(onnxport.UsageError, match="no argument `z`"):
+    with pytest.raises(onnxport.UsageError, match="unknown argument `z`"):
         watched(Two(), ((x,), {}), value_if_missing={"z": y})
-    with pytest.raises(onnxport.UsageError, match="no argument 7"):
+    with pytest.raises(onnxport.UsageError, match="unknown argument 7"):
         watched(Two(), ((x,), {}), value_if_missing={7: y})
     with pytest.raises(TypeError, match="neither the name nor the place"):
         watched(Two(), ((x,), {}), value_if_missing={1.5: y})

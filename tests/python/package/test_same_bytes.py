@@ -46,7 +46,12 @@ def test_a_model(name, tmp_path):
     there.mkdir()
     archive = archived(program, tmp_path / "m.pt2")
     assert serialize.to_json(program) == held(archive)
-    assert said(program, here / "m.onnx") == said(archive, there / "m.onnx")
+    ours, theirs = said(program, here / "m.onnx"), said(archive, there / "m.onnx")
+    if name == "ensemble":
+        # The package decomposes calls of `vmap`, which an archive keeps and no lowering takes.
+        assert ours == () and {problem.code for problem in theirs} == {"OP301"}
+        return
+    assert ours == theirs
     assert written(here) == written(there)
 
 

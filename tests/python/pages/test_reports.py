@@ -104,7 +104,7 @@ def test_a_report_that_was_changed_is_refused(converted, tmp_path, form):
         assert shown != text
         changed.write_text(shown)
         said = run("report", converted, "--check", changed, code=5).stderr
-        assert "does not show what its data says" in said
+        assert "its page does not match its data" in said
 
     changed.write_text("nothing")
     assert "OP618" in run("report", converted, "--check", changed, code=5).stderr

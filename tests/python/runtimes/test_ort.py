@@ -150,7 +150,7 @@ def test_a_short_model_is_computed_in_float32_where_there_is_no_kernel(
     for name in ("y", "m"):
         assert ours[name].dtype == theirs[name].dtype == dtype
         torch.testing.assert_close(ours[name].float(), theirs[name].float(), rtol=0, atol=4 * step)
-    widened = [d for d in said["diagnostics"] if "computed in float32" in d["message"]]
+    widened = [d for d in said["diagnostics"] if "runs in float32" in d["message"]]
     refused, without = run(model, *given[:3], "--executor-option", "upcast=false", *more)
     assert (refused == 0) == (not widened), without
     if kind == BF16:

@@ -77,4 +77,4 @@ def test_a_package_has_no_page(archive, tmp_path):
     command = [binary(), "package", archive, "-o", package, "--report", tmp_path / "a.html"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "a page shows one model" in done.stderr
+    assert "a page describes one model only" in done.stderr

@@ -39,11 +39,11 @@ fn outcome(sections: &Sections) -> Outcome {
     let options = match sections.get("target") {
         Some(text) if text.trim().contains(' ') => {
             let target = Target::parse(text).expect("a target");
-            LegaliseOptions { target: target.into(), demanded: true }
+            LegaliseOptions { target: target.into(), demanded: true, keep_bits: false }
         }
         Some(name) => {
             let target = Target::named(name.trim()).expect("a target");
-            LegaliseOptions { target, demanded: true }
+            LegaliseOptions { target, demanded: true, keep_bits: false }
         }
         None => LegaliseOptions::default(),
     };

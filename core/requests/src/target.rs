@@ -70,7 +70,9 @@ impl Targeting {
     /// The options of legalisation.
     pub fn options(&self) -> LegaliseOptions {
         match &self.target {
-            Some(NamedTarget { target, .. }) => LegaliseOptions { target: target.clone(), demanded: true },
+            Some(NamedTarget { target, .. }) => {
+                LegaliseOptions { target: target.clone(), demanded: true, ..LegaliseOptions::default() }
+            }
             None => LegaliseOptions::default(),
         }
     }

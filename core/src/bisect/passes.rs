@@ -208,7 +208,7 @@ impl Search<'_> {
                 Ok(Made { model: made.model, optimised: made.optimised })
             }
             Source::Model(model, options) => {
-                let target = LegaliseOptions { target: options.target.clone(), demanded: false };
+                let target = LegaliseOptions { target: options.target.clone(), ..LegaliseOptions::default() };
                 let done = optimise::imported(self.host, (*model).clone(), &optimising(options), &target)?;
                 Ok(Made { model: done.model, optimised: done.optimised })
             }

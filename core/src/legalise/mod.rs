@@ -42,12 +42,15 @@ pub struct LegaliseOptions {
     pub target: Arc<Target>,
     /// Whether the user asked for it: what it does not run is an error then.
     pub demanded: bool,
+    /// Whether nodes that the target runs keep their results bit by bit. If not, a more exact form may stand for a node
+    /// that the target would expand.
+    pub keep_bits: bool,
 }
 
 impl Default for LegaliseOptions {
     /// ONNX Runtime, because nobody said otherwise.
     fn default() -> Self {
-        Self { target: Target::onnxruntime(), demanded: false }
+        Self { target: Target::onnxruntime(), demanded: false, keep_bits: false }
     }
 }
 
@@ -139,7 +142,8 @@ pub fn legalise(
         let opset = model.opset();
         let functions = model.functions.iter_mut().zip(opsets).map(|(f, opset)| (&mut f.graph, opset));
         for (graph, opset) in functions.chain([(&mut model.graph, opset)]) {
-            Walk { graph, symbols: &mut model.symbols, opset, target, done: &mut done }.blocks();
+            let keep_bits = options.keep_bits;
+            Walk { graph, symbols: &mut model.symbols, opset, target, keep_bits, done: &mut done }.blocks();
         }
         if !done.changes.is_empty() || !done.forms.is_empty() {
             tidy::model(model);
@@ -158,6 +162,7 @@ struct Walk<'a> {
     symbols: &'a mut Symbols,
     opset: i64,
     target: &'a Target,
+    keep_bits: bool,
     done: &'a mut Done,
 }
 
@@ -173,7 +178,7 @@ impl Walk<'_> {
 
     fn visit(&mut self, node: NodeId, casts: &mut edit::Casts) {
         let taken = fit::takes(self.graph, self.opset, self.target, node, &Variables::new());
-        if taken == Taken::Kernel {
+        if taken == Taken::Kernel || (self.keep_bits && taken != Taken::Not) {
             return;
         }
         let verdict = fit::judge(self.graph, self.opset, self.target, node);

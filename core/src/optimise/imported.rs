@@ -74,6 +74,7 @@ pub fn imported(
     for (_, ty) in &mut recorded {
         equated.apply(&mut model.symbols, ty);
     }
+    let target = &LegaliseOptions { keep_bits: options.level <= Level::Exact, ..target.clone() };
     let result = optimise(host, &mut model, &mut stated, options);
     let legalised = result.map_err(Report::from).and_then(|done| Ok((done, legalise(&mut model, target)?)));
     model.header = header;

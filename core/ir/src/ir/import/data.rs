@@ -219,7 +219,7 @@ fn is_inside(name: &str) -> bool {
 
 fn extents(dims: &[i64]) -> Res<Vec<u64>> {
     let dims: Option<Vec<u64>> = dims.iter().map(|d| u64::try_from(*d).ok()).collect();
-    dims.ok_or_else(|| "has an extent below zero".to_owned())
+    dims.ok_or_else(|| "has a negative extent".to_owned())
 }
 
 /// Whether the places of a sparse tensor are inside of it and rise, as ONNX asks: so each stands once.

@@ -32,6 +32,20 @@ rules! {
         let product = (MatMul(soft, v) | Reshape(MatMul(wide, v), _, ..));
         Where(IsNaN((Slice(soft, 0, 1, -1) | ReduceSum(soft, -1))), 0, product)
         => attention(cx, [q, k.or_else(|| headed(cx, flat)), Some(v), Some(bias)], [rows, wide], factor);
+
+    /// Scores of a scaled query, their softmax and its product with the values are an attention. A bias that a guard behind
+    /// the product reads as well belongs to the two rules above.
+    scaled_attention (opset = 23..):
+        let keys = (Transpose(k, perm = [0, 1, 3, 2]) | Transpose(flat, perm = [0, 2, 3, 1]));
+        let scores = MatMul(shared Mul(q, const factor), keys);
+        MatMul(Softmax(maybe Add(scores, bias), axis = -1), v)
+        if is_unguarded(bias)
+        => attention(cx, [Some(q), k.or_else(|| headed(cx, flat)), Some(v), bias], [None, None], Some(factor));
+}
+
+/// Whether only the scores use `bias`, if there is one, so that nothing guards rows that it closes.
+fn is_unguarded(bias: Option<ValueRef<'_>>) -> bool {
+    bias.is_none_or(|bias| bias.constant().is_some() || bias.only_use().is_some())
 }
 
 /// Whether `closed` is minus infinity.
@@ -45,18 +59,19 @@ fn headed<'h>(cx: &Rewrite<'h>, flat: Option<ValueRef<'h>>) -> Option<ValueRef<'
     Some(cx.transpose(flat?, &[0, 2, 1, 3]))
 }
 
-/// `Attention` of the query, the keys, the values and a bias, all with four axes but the last. Its heads were made
-/// rows by `rows` and `wide`, if they were.
+/// Writes `Attention` of query, keys and values, all with four axes, and of an optional bias. `rows` and `wide` are the
+/// reshapes that joined heads and rows, if there were any.
 fn attention<'h>(
     cx: &Rewrite<'h>,
     operands: [Option<ValueRef<'h>>; 4],
     grouped: [Option<NodeRef<'h>>; 2],
     factor: Option<ValueRef<'h>>,
 ) -> Res<ValueRef<'h>> {
-    let [Some(q), Some(k), Some(v), Some(bias)] = operands else {
+    let [Some(q), Some(k), Some(v), bias] = operands else {
         return Err("an operand is missing".into());
     };
-    if !matches!(q.dtype(), Some(DType::F32 | DType::F16 | DType::BF16)) || bias.dtype() != q.dtype() {
+    let is_short = matches!(q.dtype(), Some(DType::F32 | DType::F16 | DType::BF16));
+    if !is_short || bias.is_some_and(|bias| bias.dtype() != q.dtype()) {
         return Err("it is not f32, f16 or bf16".into());
     }
     let (query, keys, values) = (cx.shape(q)?, cx.shape(k)?, cx.shape(v)?);
@@ -67,8 +82,10 @@ fn attention<'h>(
     if !known || keys != [*b, *n, *s, *d] || values.get(..3) != keys.get(..3) || values.len() != 4 {
         return Err("the operands are not of one batch, with heads for groups of heads".into());
     }
-    if !fits(&cx.shape(bias)?, [*b, *h, *l, *s]) {
-        return Err("the bias has not a number for each row and place".into());
+    if let Some(bias) = bias
+        && !fits(&cx.shape(bias)?, [*b, *h, *l, *s])
+    {
+        return Err("the bias does not cover [queries, keys]".into());
     }
     let [rows, wide] = grouped;
     if !keeps(rows, [*b, *n, *d]) || !keeps(wide, [*b, *n, *s]) {
@@ -84,18 +101,17 @@ fn attention<'h>(
         },
         None => 1.0,
     };
-    Ok(cx.op("Attention").input(q).input(k).input(v).input(bias).float("scale", scale).one())
+    Ok(cx.op("Attention").input(q).input(k).input(v).maybe(bias).float("scale", scale).one())
 }
 
-/// Whether a bias is one of scores of this shape, with its own rows and places: runtimes repeat it for batches and heads
-/// only.
+/// Whether a bias covers scores of this shape: runtimes broadcast it over batches and heads only.
 fn fits(bias: &[Dim], scores: [Dim; 4]) -> bool {
     let axes = bias.iter().rev().zip(scores.iter().rev()).enumerate();
     let mut own = axes.map(|(at, (own, extent))| own == extent || at > 1 && own.is(1));
     (2..=4).contains(&bias.len()) && own.all(|fits| fits)
 }
 
-/// Whether a reshape to four axes, if there is one, keeps all but the rows as `[batch, heads, columns]` say.
+/// Whether a reshape to four axes, if there is one, changes only the rows of `[batch, heads, rows, columns]`.
 fn keeps(reshape: Option<NodeRef<'_>>, kept: [Dim; 3]) -> bool {
     let Some(reshape) = reshape else { return true };
     let shape = reshape.output(0).and_then(ValueRef::shape);

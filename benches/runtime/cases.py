@@ -57,7 +57,8 @@ JOINED = """
         ot = Transpose<perm=[0,2,1,3]>(o)
         j = Constant<value_ints=[0,0,768]>()
         y = Reshape(ot, j)"""
-TURNED = """
+# A rotary embedding as modules write it: the halves swapped, the upper one negated.
+HALVES = """
         i0 = Constant<value_ints=[0]>()
         i1 = Constant<value_ints=[32]>()
         i2 = Constant<value_ints=[64]>()
@@ -65,28 +66,19 @@ TURNED = """
         lower = Slice(x, i0, i1, ax)
         upper = Slice(x, i1, i2, ax)
         minus = Neg(upper)
-        turned = Concat<axis=-1>(minus, lower)
+        swapped = Concat<axis=-1>(minus, lower)
         cc = Concat<axis=-1>(cos, cos)
-        ss = Concat<axis=-1>(sin, sin)
+        ss = Concat<axis=-1>(sin, sin)"""
+ROTATED = f"""{HALVES}
         a = Mul(x, cc)
-        b = Mul(turned, ss)
+        b = Mul(swapped, ss)
         y = Add(a, b)"""
 # The same in half precision, where cosines and sines are cast.
-TURNED_HALF = """
-        i0 = Constant<value_ints=[0]>()
-        i1 = Constant<value_ints=[32]>()
-        i2 = Constant<value_ints=[64]>()
-        ax = Constant<value_ints=[-1]>()
-        lower = Slice(x, i0, i1, ax)
-        upper = Slice(x, i1, i2, ax)
-        minus = Neg(upper)
-        turned = Concat<axis=-1>(minus, lower)
-        cc = Concat<axis=-1>(cos, cos)
-        ss = Concat<axis=-1>(sin, sin)
+ROTATED_HALF = f"""{HALVES}
         ch = Cast<to=10>(cc)
         sh = Cast<to=10>(ss)
         a = Mul(x, ch)
-        b = Mul(turned, sh)
+        b = Mul(swapped, sh)
         half = Add(a, b)
         y = Cast<to=1>(half)"""
 GROUPED = """
@@ -625,13 +617,13 @@ CASES = {
         "float[1,12,S,64] x, float[1,S,32] cos, float[1,S,32] sin",
         "",
         "y = RotaryEmbedding(x, cos, sin)",
-        TURNED,
+        ROTATED,
     ),
     "com.microsoft.RotaryEmbedding": Case(
         "float[1,12,S,64] x, int64[1] at",
         "float[S,32] cos, float[S,32] sin",
         "y = com.microsoft.RotaryEmbedding(x, at, cos, sin)",
-        TURNED,
+        ROTATED,
     ),
     "com.microsoft.RotaryEmbedding, f16": Case(
         "float[1,12,S,64] wide, int64[1] at",
@@ -642,6 +634,6 @@ CASES = {
         s = Cast<to=10>(sin)
         half = com.microsoft.RotaryEmbedding(x, at, c, s)
         y = Cast<to=1>(half)""",
-        "x = Cast<to=10>(wide)" + TURNED_HALF,
+        "x = Cast<to=10>(wide)" + ROTATED_HALF,
     ),
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use onnxport_core::Host;
 use onnxport_core::diagnose::{Code, Diagnostic};
-use onnxport_core::verify::{self, Against, Apart, Executor, Options, Runtime, Verification};
+use onnxport_core::verify::{self, Against, Apart, Case, Executor, Options, Runtime, Verification};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -177,12 +177,7 @@ pub fn execute(
     limit: Option<Duration>,
     progress: &mut dyn Progress,
 ) -> Result<Verification, Diagnostic> {
-    progress.stage("loading the model");
-    let deadline = progress.deadline(limit, runtime.name(), "loading the model")?;
-    verify::verify(runtime, model, against, options, &mut |case| {
-        progress.stage(&format!("running {}", case.name));
-        deadline.doing(format!("running the case {}", case.name));
-    })
+    watched(runtime, limit, progress, |report| verify::verify(runtime, model, against, options, report))
 }
 
 /// Runs the model on every case, as [`execute`] does, and takes its results as the expected values of cases that have
@@ -198,9 +193,19 @@ pub fn consult(
     limit: Option<Duration>,
     progress: &mut dyn Progress,
 ) -> Result<Verification, Diagnostic> {
+    watched(runtime, limit, progress, |report| against.consult(runtime, model, options, report))
+}
+
+/// Calls `run` within `limit`, with a function that reports the case that begins.
+fn watched<T>(
+    runtime: &Runtime,
+    limit: Option<Duration>,
+    progress: &mut dyn Progress,
+    run: impl FnOnce(&mut dyn FnMut(&Case)) -> Result<T, Diagnostic>,
+) -> Result<T, Diagnostic> {
     progress.stage("loading the model");
     let deadline = progress.deadline(limit, runtime.name(), "loading the model")?;
-    against.consult(runtime, model, options, &mut |case| {
+    run(&mut |case| {
         progress.stage(&format!("running {} in {}", case.name, runtime.name()));
         deadline.doing(format!("running the case {}", case.name));
     })

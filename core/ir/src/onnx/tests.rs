@@ -95,7 +95,10 @@ fn weights_that_cannot_be_are_refused() {
     assert!(far("1").contains("up to 17"));
     assert!(far("18446744073709551615").contains("which has 16"));
     assert!(far("-1").contains("the offset `-1`"));
-    assert!(said(dir.path(), external(&[("location", "d"), ("length", "8")])).contains("has 8 bytes of external data"));
+    assert!(
+        said(dir.path(), external(&[("location", "d"), ("length", "8")]))
+            .contains("has 8 bytes of external data")
+    );
     let inline = TensorProto { raw_data: Some(vec![0; 3].into()), data_location: None, ..external(&[]) };
     assert!(said(dir.path(), inline.clone()).contains("has 3 bytes"));
     assert!(said(dir.path(), TensorProto { dims: vec![-1], ..inline.clone() }).contains("negative extent"));

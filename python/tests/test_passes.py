@@ -32,7 +32,7 @@ def test_a_pass_that_breaks_the_graph_or_raises_is_taken_back(tmp_path):
     texts = {one.message.split("`")[1]: (one.code, "\n".join(one.notes)) for one in found}
     assert texts["breaks"][0] == "OP404"
     assert texts["refuses"] == ("OP406", "the batch is not known")
-    assert "what it makes is still read" in texts["raises"][1]
+    assert "its result is still read" in texts["raises"][1]
 
 
 def test_what_a_pass_reads_and_writes():

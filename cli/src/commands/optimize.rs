@@ -58,7 +58,7 @@ fn describe(request: &OptimizeRequest, optimized: Optimized) -> Outcome {
             outcome.put("nodes", model.graph.node_count());
             outcome.put("initializers", written.tensors);
             outcome.put("unbound", written.unbound);
-            if let Some(folder) = request.optimizing.dump_matches.as_ref().filter(|_| !matches.is_empty()) {
+            if let Some(folder) = &request.optimizing.dump_matches {
                 optimising::dumped(folder, &matches, &mut outcome);
             }
             optimising::show(&request.optimizing, &optimised, &mut outcome);

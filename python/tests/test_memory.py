@@ -145,7 +145,9 @@ def test_what_lies_outside_of_its_storage_is_refused():
         _native.Conversion.from_parts(**given)
     assert raised.value.exit == 5
     del weights[name]
-    with pytest.raises(_native.Error, match=r"the tensor `embed\.weight` of the program is missing"):
+    with pytest.raises(
+        _native.Error, match=r"the tensor `embed\.weight` of the program is missing"
+    ):
         _native.Conversion.from_parts(**given)
 
 

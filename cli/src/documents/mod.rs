@@ -1,7 +1,7 @@
-//! What each command prints with `--json`: one object, whose schema is generated from the types that are printed.
+//! The documents that commands print with `--json`: one object each, whose schema is generated from the printed types.
 //!
-//! A document is what every command says, and the parts of its own. Which parts a run has depends on its options and on how it
-//! ended, so none is required; a key that stands in no part is against the schema.
+//! A document consists of the keys of every command and those of its parts. Which parts a run has depends on its
+//! options and on its outcome, so none is required; a key of no part violates the schema.
 
 mod parts;
 
@@ -29,7 +29,7 @@ use serde_json::{Map, Value, json};
 
 pub(crate) use parts::*;
 
-/// Makes the schema of a part: its properties.
+/// Generates the schema of a part: its properties.
 type Part = fn(&mut SchemaGenerator) -> Schema;
 
 /// A field of a document, with the type of its value.
@@ -136,7 +136,7 @@ struct ReportJson {
     digest: String,
 }
 
-/// The commands, each with what it says. A test holds the list to the command line.
+/// The commands with the parts of their documents. A test compares the list with the command line.
 const DOCUMENTS: &[(&str, &[&[Field]])] = &[
     (
         "convert",
@@ -181,15 +181,15 @@ const DOCUMENTS: &[(&str, &[&[Field]])] = &[
     ("man", &[NOTHING]),
 ];
 
-/// What `package` says of a model.
+/// The parts of each model in the document of `package`.
 const MODEL: &[&[Field]] = &[MEMBER, LEGALISED, CONVERTED, OPTIMISED, VERIFIED, SKIPPED];
 
-/// The commands that have a schema.
+/// Returns the commands that have a schema.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     DOCUMENTS.iter().map(|(name, _)| *name)
 }
 
-/// The schema of what the command called `name` prints with `--json`, of draft 2020-12.
+/// Returns the schema (draft 2020-12) of the document that the command `name` prints with `--json`.
 pub(crate) fn schema(name: &str) -> Option<Value> {
     let (name, parts) = DOCUMENTS.iter().find(|(known, _)| *known == name)?;
     let mut generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
@@ -229,8 +229,8 @@ fn fields<'a>(
     fields.map(|(key, part)| ((*key).to_owned(), part(generator).to_value())).collect()
 }
 
-/// Closes the objects of a schema, so that a key which it does not have is against it, and lets numbers be null that are
-/// not finite, for which JSON has no other word.
+/// Closes the objects of a schema, so that unknown keys violate it, and allows null for numbers, since JSON cannot
+/// represent those that are not finite.
 fn close(schema: &mut Value) {
     match schema {
         Value::Array(all) => all.iter_mut().for_each(close),

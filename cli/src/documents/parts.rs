@@ -1,4 +1,4 @@
-//! What commands say with `--json`, besides what the library's own types say.
+//! The parts of documents that are not types of the library.
 
 use onnxport_core::host::{Manifest, Plugin, PluginOption, Source, WeightsPlugin};
 use onnxport_core::onnx::{Port, State};
@@ -26,9 +26,9 @@ impl From<&Port> for PortJson {
 pub(crate) struct Row {
     pub(crate) section: &'static str,
     pub(crate) name: String,
-    /// What the first file says; `None` where it says nothing.
+    /// The value in the first file; `None` if it has none.
     pub(crate) a: Option<String>,
-    /// What the second one says.
+    /// The value in the second file.
     pub(crate) b: Option<String>,
 }
 
@@ -48,7 +48,7 @@ impl From<&State> for StateJson {
     }
 }
 
-/// Calls whose results are held against nothing.
+/// Calls whose results could not be checked.
 #[derive(Debug, JsonSchema, Serialize)]
 pub(crate) struct UncheckedJson {
     pub(crate) calls: usize,
@@ -66,7 +66,7 @@ pub(crate) struct OpJson {
     pub(crate) priority: i32,
 }
 
-/// A code of diagnostics, and what there is to know about it.
+/// A diagnostic code, and its explanation.
 #[derive(Debug, JsonSchema, Serialize)]
 pub(crate) struct CodeJson {
     pub(crate) code: String,
@@ -86,7 +86,7 @@ pub(crate) struct RuleJson {
     pub(crate) documentation: String,
     /// How exact it is.
     pub(crate) class: Option<String>,
-    /// The target of one that is for a target only.
+    /// The target, if it is for one target only.
     pub(crate) target: Option<String>,
     pub(crate) bound: Option<BoundJson>,
     /// The lowest level at which it runs.
@@ -94,20 +94,20 @@ pub(crate) struct RuleJson {
     pub(crate) min_opset: i64,
     pub(crate) max_opset: Option<i64>,
     pub(crate) pattern: Option<String>,
-    /// An example, and what becomes of it.
+    /// An example, and the result.
     pub(crate) before: Option<String>,
     pub(crate) after: Option<String>,
     pub(crate) applied: AppliedJson,
 }
 
-/// In how many models of the tests a rule was applied, and at how many places.
+/// The number of test models in which a rule was applied, and of its applications.
 #[derive(Debug, JsonSchema, Serialize)]
 pub(crate) struct AppliedJson {
     pub(crate) models: u64,
     pub(crate) places: u64,
 }
 
-/// By how much results may differ.
+/// The bound on the difference of results.
 #[derive(Debug, JsonSchema, Serialize)]
 pub(crate) struct BoundJson {
     pub(crate) relative: f64,
@@ -124,9 +124,9 @@ pub(crate) struct PluginJson {
     description: String,
     /// The revision of the contract that it was built with.
     contract: String,
-    /// The interfaces that it has.
+    /// The interfaces that it provides.
     provides: Vec<String>,
-    /// How many lowerings it has.
+    /// The number of its lowerings.
     lowerings: usize,
     tensors: Vec<String>,
     transforms: Vec<String>,
@@ -137,7 +137,7 @@ pub(crate) struct PluginJson {
     replaces_linked: bool,
 }
 
-/// What chooses scales and codes of quantised weights.
+/// A quantiser, which chooses scales and codes of weights.
 #[derive(Debug, JsonSchema, Serialize)]
 struct QuantiserJson {
     name: String,
@@ -173,13 +173,13 @@ pub(crate) struct LibraryJson {
     #[serde(flatten)]
     pub(crate) plugin: PluginJson,
     pub(crate) sha256: String,
-    /// The system that it is for.
+    /// The system that it was built for.
     pub(crate) target: String,
-    /// What lies beside it and says what it is.
+    /// The manifest beside it.
     pub(crate) manifest: Option<Manifest>,
 }
 
-/// The options of a file that count, or all that do.
+/// The effective options of a file, or all effective options.
 #[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub(crate) struct ConfigJson {
     pub(crate) file: Option<String>,
@@ -187,7 +187,7 @@ pub(crate) struct ConfigJson {
     pub(crate) options: Vec<OptionJson>,
 }
 
-/// An option that counts.
+/// An effective option.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub(crate) struct OptionJson {
     pub(crate) name: String,
@@ -197,7 +197,7 @@ pub(crate) struct OptionJson {
     pub(crate) place: Option<String>,
 }
 
-/// Where an option comes from.
+/// The origin of an option.
 #[derive(Clone, Copy, Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Origin {

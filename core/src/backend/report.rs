@@ -1,4 +1,4 @@
-//! What became of the nodes: the regions, and why others are in none.
+//! The report of a partition: its regions, and why each remaining node is in none.
 
 use std::collections::BTreeMap;
 
@@ -10,15 +10,15 @@ use crate::ir::{Model, NodeId};
 /// The outcome of partitioning a model, as data.
 #[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct Partitioned {
-    /// By backend, in the order in which they claimed.
+    /// The backends, in the order in which they claimed.
     pub backends: Vec<BackendReport>,
-    /// The nodes that are in no region.
+    /// The number of nodes outside regions.
     pub left: usize,
-    /// The nodes before any region was replaced.
+    /// The number of nodes before any region was replaced.
     pub nodes: usize,
 }
 
-/// What one backend took, and what it did not.
+/// The regions and refusals of one backend.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct BackendReport {
     /// Its id.
@@ -27,7 +27,7 @@ pub struct BackendReport {
     pub plugin: String,
     /// The regions, in the order of their first nodes.
     pub regions: Vec<RegionReport>,
-    /// Why nodes that it might have had are in none, the most frequent reason first.
+    /// The reasons why other candidates are in no region, most frequent first.
     pub refusals: Vec<RefusalReport>,
 }
 
@@ -36,22 +36,22 @@ pub struct BackendReport {
 pub struct RegionReport {
     /// Its name.
     pub name: String,
-    /// How many nodes it has.
+    /// The number of its nodes.
     pub nodes: usize,
-    /// How often it has which operator.
+    /// The number of its nodes of each operator.
     pub ops: BTreeMap<String, usize>,
-    /// How many values go in.
+    /// The number of its inputs.
     pub inputs: usize,
-    /// How many values come out.
+    /// The number of its outputs.
     pub outputs: usize,
-    /// How many initializers it uses.
+    /// The number of initializers that it uses.
     pub weights: usize,
-    /// Their bytes.
+    /// Their size in bytes.
     pub weight_bytes: u64,
-    /// How many nodes replace it; absent when nothing was compiled.
+    /// The number of nodes that replace it; absent if nothing was compiled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replaced_by: Option<usize>,
-    /// The bytes of its blobs.
+    /// The size of its blobs in bytes.
     pub blob_bytes: u64,
     /// Its files beside the model.
     pub files: Vec<String>,
@@ -62,34 +62,34 @@ pub struct RegionReport {
 pub struct RefusalReport {
     /// The operator, with its domain.
     pub op: String,
-    /// How many nodes.
+    /// The number of nodes.
     pub count: usize,
-    /// Who refuses them.
+    /// The stage that refused them.
     pub stage: Stage,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// The exported node that the first of them comes from; may be empty.
+    /// The exported node from which the first of them derives; may be empty.
     pub example: String,
 }
 
-/// Who keeps a node out of a region.
+/// The stage that keeps a node out of a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stage {
-    /// The host, by what the backend says that it can take.
+    /// The host, by the backend's stated capabilities.
     Capability,
-    /// The backend, when it was asked.
+    /// The backend, during its claim.
     Claim,
-    /// The host, when it formed regions.
+    /// The host, while it formed regions.
     Partition,
-    /// The backend, when it was to compile the region.
+    /// The backend, while it compiled the region.
     Compile,
 }
 
 /// Counts refusals.
 #[derive(Default)]
 pub(super) struct Refusals {
-    /// By operator, stage and reason: how many, and the first of them.
+    /// By operator, stage and reason: the number of nodes, and the first of them.
     found: BTreeMap<(String, Stage, String), (usize, String)>,
 }
 

@@ -1,12 +1,12 @@
-//! Which node of a model is the first that computes something else than a reference.
+//! Finds the first node of a model that diverges from a reference.
 //!
-//! Both sides' values are compared in topological order ([`taps`](crate::taps)). A value that is farther off than the
-//! values it is made of and rounding explain makes its node a suspect. To be sure, the suspect is computed alone, on the
-//! reference's values ([`suspect`]): what is still off is made there, and what is not was passed on. A node that holds graphs, or calls a
-//! function, is entered ([`enter`]).
+//! The values of both sides are compared in topological order ([`taps`](crate::taps)). A node is a suspect if its error
+//! exceeds the bound that follows from the errors of its inputs and from rounding. The suspect is then computed in
+//! isolation, on the reference's values ([`suspect`]): a remaining error originates there, any other was passed on. A
+//! node that holds graphs or calls a function is entered ([`enter`]).
 //!
-//! [`passes`] finds the step of the optimizer after which a model computes something else, [`modules`] the module of a
-//! program that does not convert or does so.
+//! [`passes`] finds the step of the optimizer after which a model diverges, [`modules`] the module of a program that
+//! does not convert or diverges.
 
 mod alone;
 mod body;
@@ -32,29 +32,29 @@ use crate::run::Computed;
 use crate::taps::{ModelSide, Report, Round, Rounds, Row, Side, Taps, Verdict, distance};
 use suspect::Suspect;
 
-/// Where values take more rounds than this, the search begins in great steps.
+/// The number of rounds above which the search begins in large steps.
 const MANY: u64 = 8;
 
-/// Nodes inside of nodes are entered to this depth.
+/// The depth to which nested bodies are entered.
 const DEPTH: usize = 16;
 
-/// A model, and what it is held against.
+/// A model, and its reference.
 pub struct Search<'a, 'r> {
     /// The model.
     pub model: &'a Model,
-    /// What runs it.
+    /// The runtime that executes it.
     pub ours: Side<'r>,
-    /// What it is held against.
+    /// The source of reference values.
     pub theirs: Side<'r>,
-    /// What that is.
+    /// The kind of reference.
     pub against: Against<'a>,
-    /// The values of a round take at most so many bytes, if a single one does not take more.
+    /// The memory limit for the values of a round in bytes; a single larger value is still compared.
     pub memory: u64,
-    /// Compare every value, also those behind a fault.
+    /// Compare every value, also those after a fault.
     pub whole: bool,
 }
 
-/// What a model is held against.
+/// The kind of reference that a model is compared with.
 #[derive(Clone, Copy)]
 pub enum Against<'a> {
     /// The same model in another runtime.
@@ -65,38 +65,38 @@ pub enum Against<'a> {
     Recording,
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Found {
-    /// The first node that computes something else; `None` where there is none.
+    /// The first node that diverges; `None` if there is none.
     pub fault: Option<Fault>,
-    /// Suspects that, computed alone on the reference's values, give what the reference has: they only pass on, or
-    /// amplify, what comes from rounding or from another order of equal keys.
+    /// Cleared suspects: computed in isolation on the reference's values they agree, so they only pass on, or
+    /// amplify, rounding errors or another order of equal keys.
     pub cleared: Vec<String>,
-    /// Results of sorts in which equal keys, or what an unsorted selection selects, have another order than in the
-    /// reference. Either order is right.
+    /// Results of sorts whose equal keys, or of unsorted selections whose elements, are in another order than in
+    /// the reference. Either order is correct.
     pub ties: Vec<String>,
-    /// Outputs that are wrong in a run without taps only: the runtime's own optimisation is at fault.
+    /// Outputs that are wrong only in a run without taps: the runtime's own optimization is at fault.
     pub only_untapped: Vec<String>,
     /// Every value that was compared.
     pub values: Report,
 }
 
-/// A node that computes something else than the reference.
+/// A node that diverges from the reference.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Fault {
-    /// The value that is off.
+    /// The wrong value.
     pub row: Row,
-    /// The nodes between it and the nearest values that the reference has, in topological order: one, where the reference has
-    /// the values of every node.
+    /// The nodes between it and the nearest values that the reference has, in topological order: a single one if the
+    /// reference has the values of every node.
     pub nodes: Vec<Place>,
-    /// The values that they read, those that both sides have.
+    /// The inputs of these nodes that both sides have.
     pub reads: Vec<Read>,
-    /// What it is that is wrong.
+    /// The faulty side.
     pub wrong: Wrong,
-    /// The nodes alone, computed on the reference's values.
+    /// The result of computing the nodes in isolation, on the reference's values.
     pub alone: Option<Alone>,
-    /// The same inside of the node, where it holds a graph or calls a function.
+    /// The fault inside the node, if it holds a graph or calls a function.
     pub inside: Option<Box<Inside>>,
 }
 
@@ -105,48 +105,49 @@ pub struct Fault {
 pub struct Read {
     /// Its name.
     pub value: String,
-    /// How far it is off, as [`Row::error`] states it; `None` where it was not compared.
+    /// Its error, as in [`Row::error`]; `None` if it was not compared.
     pub error: Option<f64>,
 }
 
-/// What is wrong.
+/// The faulty side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wrong {
-    /// The model: onnxport's evaluator computes of it what the runtime computes.
+    /// The model: onnxport's evaluator agrees with the runtime.
     Model,
-    /// The runtime that runs the model: the evaluator computes what the reference has.
+    /// The runtime of the model: the evaluator agrees with the reference.
     Executor,
-    /// The runtime that is held against: the evaluator computes what the other one does.
+    /// The reference: it runs the same model, and the evaluator agrees with the other runtime.
     Reference,
-    /// The evaluator computes neither, or nothing.
+    /// The evaluator agrees with neither, or cannot compute it.
     Unknown,
 }
 
-/// What came of computing a suspect on the reference's values.
+/// The result of computing a suspect in isolation, on the reference's values.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Alone {
-    /// How far the runtime is from the reference.
+    /// The error of the runtime against the reference.
     pub error: f64,
-    /// What rounding explains: so many units, and sixteen times what it does to change the inputs in their last places.
+    /// The error that rounding explains: some units in the last place, plus sixteen times the effect of a last-place
+    /// perturbation of the inputs.
     pub allowed: f64,
-    /// How far the evaluator is from the reference; `None` where it cannot compute the nodes.
+    /// The error of the evaluator against the reference; `None` if it cannot compute the nodes.
     pub evaluator: Option<f64>,
-    /// How far the runtime is from the evaluator.
+    /// The error of the runtime against the evaluator.
     pub executor_from_evaluator: Option<f64>,
 }
 
-/// A search inside of a node.
+/// A search inside a node.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Inside {
-    /// What was entered: `then_branch`, `iteration 3`, `the function custom::f`.
+    /// The entered body: `then_branch`, `iteration 3`, `the function custom::f`.
     pub what: String,
-    /// What was found there.
+    /// The result of the search there.
     pub found: Found,
 }
 
 impl Found {
-    /// The innermost fault, with what was entered on the way to it.
+    /// Returns the innermost fault, with the nodes that were entered on the way to it.
     pub fn innermost(&self) -> Option<(Vec<&str>, &Fault)> {
         let mut fault = self.fault.as_ref()?;
         let mut way = Vec::new();
@@ -159,7 +160,7 @@ impl Found {
     }
 }
 
-/// Finds the first node that computes something else than the reference.
+/// Finds the first node that diverges from the reference.
 ///
 /// # Errors
 /// Those of the runtimes, and of the files that parts of the model are written to.
@@ -187,7 +188,7 @@ fn within(search: &Search<'_, '_>, depth: usize) -> Result<Found, Diagnostic> {
             walk(search, &taps, &mut rounds, &mut found, depth)?;
         }
         if found.fault.is_none() {
-            // It may lie where the great steps do not show it.
+            // The fault may lie where the large steps do not show it.
             found.values.rows.clear();
             found.cleared.clear();
             found.ties.clear();
@@ -206,7 +207,7 @@ fn within(search: &Search<'_, '_>, depth: usize) -> Result<Found, Diagnostic> {
     Ok(found)
 }
 
-/// Goes on round by round, up to the first fault unless all is asked for.
+/// Continues round by round, up to the first fault unless all values are requested.
 fn walk(
     search: &Search<'_, '_>,
     taps: &Taps<'_>,
@@ -246,10 +247,10 @@ fn walk(
     Ok(())
 }
 
-/// What is known of the values that were compared so far.
+/// The state of the comparison: facts about the values compared so far.
 #[derive(Default)]
 struct State {
-    /// By value, its error, and whether its counterpart can stand in for it.
+    /// The error of each value, its element type, and the values whose counterpart cannot replace them.
     errors: FxHashMap<ValueId, f64>,
     dtypes: FxHashMap<ValueId, crate::tensor::DType>,
     unusable: FxHashSet<ValueId>,
@@ -288,7 +289,7 @@ impl<'a> Search<'a, '_> {
     }
 }
 
-/// The outputs that depart in a run without taps, and not in one with them.
+/// Returns the outputs that diverge in a run without taps, but not in one with them.
 fn untapped(search: &Search<'_, '_>, taps: &Taps<'_>, rows: &[Row]) -> Result<Vec<String>, Diagnostic> {
     let Some(side) = search.side() else { return Ok(Vec::new()) };
     let outputs = taps.taps.iter().zip(rows).filter(|(tap, row)| {
@@ -309,7 +310,7 @@ fn untapped(search: &Search<'_, '_>, taps: &Taps<'_>, rows: &[Row]) -> Result<Ve
     })?;
     let departs = |(tap, row): &(&crate::taps::Tap, &Row)| {
         let (got, expected) = (ours.get(&tap.name)?, theirs.get(&tap.counterpart)?);
-        // Fused nodes round in other places: the run with taps says how much that is about.
+        // Fused nodes round differently: the run with taps shows the size of this effect.
         let allowed = 16.0 * row.error.max(crate::taps::FLOOR * crate::taps::unit(got.dtype));
         (distance(got, expected).error > allowed.max(row.allowed)).then(|| tap.name.clone())
     };

@@ -1,8 +1,7 @@
-//! Which step of the optimizer is the first after which a model computes something else.
+//! Finds the first step of the optimizer after which a model diverges.
 //!
-//! The same input is made into a model again and again, with rules and passes stopped after some number of patches;
-//! between a number after which the model still computes what the unoptimised one does, and one after which it does not,
-//! halving finds the patch.
+//! The same input is converted repeatedly, with rules and passes stopped after a given number of patches. A binary
+//! search between a number that preserves the unoptimized model's results and one that does not finds the patch.
 
 use std::path::Path;
 
@@ -29,15 +28,15 @@ use crate::taps::{ModelSide, Recorded, distance};
 use crate::verify::Runtime;
 use crate::write::{self, WriteOptions};
 
-/// What is made into a model.
+/// The input of each conversion.
 pub enum Source<'a> {
     /// A program, with the options of its conversion.
     Program(&'a Program, &'a ConvertOptions),
-    /// A model that rules and passes are applied to.
+    /// A model to which rules and passes are applied.
     Model(&'a Model, &'a OptimiseOptions),
 }
 
-/// What broke parity.
+/// The step that broke parity.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "step")]
 pub enum Broken {
@@ -50,41 +49,42 @@ pub enum Broken {
         /// The nodes before and after.
         nodes: Diff,
     },
-    /// Computing in advance what hangs on constants alone.
+    /// Constant folding.
     Folding {
         /// The nodes before and after.
         nodes: Diff,
     },
-    /// What comes after the rules: precision of weights, the target, backends.
+    /// The stages after the rules: precision of weights, the target, backends.
     Legalisation {
-        /// The target that was asked for.
+        /// The requested target.
         target: String,
         /// The nodes before and after.
         nodes: Diff,
     },
 }
 
-/// What a search among the steps found.
+/// The result of a search among the steps.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Steps {
-    /// The first step after which the model computes something else; `None` where none does.
+    /// The first step after which the model diverges; `None` if there is none.
     pub broken: Option<Broken>,
-    /// How many patches there are in all.
+    /// The number of patches in all.
     pub patches: usize,
-    /// How often the model was made and run.
+    /// The number of conversions with a run.
     pub runs: usize,
-    /// How far the whole model's outputs are from those of the unoptimised one, relative to their largest magnitude.
+    /// The error of the whole model's outputs against those of the unoptimized one, relative to their largest
+    /// magnitude.
     pub error: f64,
-    /// How far they may be.
+    /// The bound on this error.
     pub allowed: f64,
-    /// What ran the models.
+    /// The executor of the models.
     pub executor: String,
 }
 
-/// Finds the first step that changes what the model computes on inputs that are given, recorded, or drawn.
+/// Finds the first step that changes the results of the model on given, recorded or drawn inputs.
 ///
 /// # Errors
-/// Those of the conversion and of the runtime.
+/// Errors of the conversion and of the runtime.
 pub fn passes(
     host: &Host,
     source: &Source<'_>,
@@ -128,12 +128,12 @@ pub fn passes(
     Ok(steps)
 }
 
-/// How far a conversion goes.
+/// The extent of a conversion.
 #[derive(Clone, Copy)]
 enum Stage {
-    /// So many patches and nothing behind them.
+    /// Only this many patches, and no later stage.
     Patches(usize),
-    /// All patches, and what hangs on constants.
+    /// All patches, and constant folding.
     Folded,
     /// All of it.
     Finished,
@@ -151,7 +151,7 @@ struct Search<'a> {
     path: std::path::PathBuf,
     inputs: Vec<Computed>,
     expected: Vec<Computed>,
-    /// How far each output may be off.
+    /// The bound on the error of each output.
     allowed: Vec<f64>,
     runs: usize,
 }
@@ -188,7 +188,7 @@ impl Search<'_> {
     fn make(&mut self, stage: Stage) -> Result<Made, Report> {
         let optimising = |options: &OptimiseOptions| match stage {
             Stage::Patches(limit) => OptimiseOptions {
-                // What does not stop is not folded either.
+                // No folding, even if all patches run.
                 fold: 0,
                 stop_after: Some(limit).filter(|limit| *limit != usize::MAX),
                 ..options.clone()
@@ -221,7 +221,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// What a model computes, in the order of its outputs.
+    /// Computes the outputs of a model, in order.
     fn outputs(&mut self, model: &Model) -> Result<Vec<Computed>, Report> {
         self.runs += 1;
         self.write(model)?;
@@ -234,7 +234,7 @@ impl Search<'_> {
         Ok(found)
     }
 
-    /// What rounding explains at each output.
+    /// Returns the error of each output that rounding explains.
     fn floor(&mut self, model: &Model) -> Result<Vec<f64>, Report> {
         let inputs = std::mem::take(&mut self.inputs);
         self.inputs = all_shaken(&inputs);
@@ -244,7 +244,7 @@ impl Search<'_> {
         Ok(outputs.map(|(expected, moved)| explained(expected, Some(&moved), 1)).collect())
     }
 
-    /// How far the outputs of a model are from what is expected, at most, and how far that one may be.
+    /// Returns the largest error of a model's outputs, and its bound.
     fn error(&mut self, model: &Model) -> Result<(f64, f64), Report> {
         let found = self.outputs(model)?;
         let mut worst = (0.0, 0.0);
@@ -264,7 +264,7 @@ impl Search<'_> {
         self.error(model).map(|(error, allowed)| error > allowed)
     }
 
-    /// What differs between two models as they are written.
+    /// Returns the difference between two models as they are written.
     fn nodes(&self, before: &Made, after: &Made) -> Result<Diff, Report> {
         let read = |made: &Made, path: &Path| -> Result<Model, Report> {
             let options = WriteOptions { weightless: true, ..WriteOptions::default() };
@@ -277,7 +277,7 @@ impl Search<'_> {
     }
 }
 
-/// The rule or pass that was applied once more.
+/// Returns the rule or pass that was applied once more.
 fn more(before: &[Count], after: &[Count]) -> Option<Count> {
     let times = |counts: &[Count], of: &Count| {
         counts.iter().find(|c| (&c.plugin, &c.name) == (&of.plugin, &of.name)).map_or(0, |c| c.applied)

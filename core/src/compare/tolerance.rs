@@ -1,4 +1,4 @@
-//! How far a value may be from the expected one.
+//! Tolerances: bounds on the difference from an expected value.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -22,13 +22,13 @@ impl Tolerance {
     /// No difference at all.
     pub const EXACT: Self = Self { rtol: 0.0, atol: 0.0 };
 
-    /// The tolerance for an element type.
+    /// Returns the tolerance for an element type.
     ///
-    /// `torch.testing.assert_close` allows (1.3e-6, 1e-5) for `f32`, (1e-7, 1e-7) for `f64`,
-    /// (1e-3, 1e-5) for `f16` and (1.6e-2, 1e-5) for `bf16`: fit for one operator. A whole model sums
-    /// in other orders than PyTorch's kernels in every layer, so what is allowed here is about a
-    /// thousand times that for `f32`, ten times for the others. Integers, truth values and floats of
-    /// eight bits and less are exact.
+    /// `torch.testing.assert_close` allows (1.3e-6, 1e-5) for `f32`, (1e-7, 1e-7) for `f64`, (1e-3, 1e-5)
+    /// for `f16` and (1.6e-2, 1e-5) for `bf16`, which suits one operator. A whole model sums in other
+    /// orders than PyTorch's kernels in every layer, so these tolerances are about a thousand times larger
+    /// for `f32`, and ten times for the others. Integers, truth values and floats of eight bits and less
+    /// must be equal.
     pub fn of(dtype: DType) -> Self {
         match dtype {
             DType::F64 | DType::C128 => Self { rtol: 1e-6, atol: 1e-7 },

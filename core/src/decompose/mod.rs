@@ -1,7 +1,7 @@
-//! Decompositions: programs that stand for calls of an operator, used where nobody lowers it.
+//! Decompositions: programs that replace calls of an operator that has no lowering.
 //!
-//! They are texts: of plugins, beside their schemas, and of users, in files. `docs/decompositions.md` says how they
-//! are written. The types of what they compute come from facts about the operators that they call.
+//! They are texts: of plugins, beside their schemas, and of users, in files. `docs/decompositions.md` describes
+//! their format. The types of their values come from facts about the operators that they call.
 
 mod apply;
 
@@ -22,14 +22,14 @@ use crate::program::Program;
 pub enum Mode {
     /// Never.
     None,
-    /// For calls that nobody lowers.
+    /// For calls without a lowering.
     #[default]
     Core,
-    /// For every call that has one.
+    /// For every call that has a decomposition.
     All,
 }
 
-/// What the user asks of decompositions.
+/// The user's options for decompositions.
 #[derive(Clone, Debug, Default)]
 pub struct DecomposeOptions {
     /// When they are used.
@@ -38,15 +38,15 @@ pub struct DecomposeOptions {
     pub tables: Vec<Decompositions>,
 }
 
-/// What was done.
+/// The record of decompositions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Decomposed {
-    /// How many calls of an operator were replaced.
+    /// The number of replaced calls of each operator.
     pub operators: BTreeMap<String, usize>,
 }
 
-/// Replaces calls of the functional `program` by what their operators are made of, for the opset that is emitted.
-/// Also returns why a decomposition that fits a call was not used; that call stays.
+/// Replaces calls of the functional `program` with the decompositions of their operators, for the opset of the
+/// model. Also returns why a decomposition that fits a call was not used; that call stays.
 pub fn decompose(
     host: &Host,
     mut program: Program,
@@ -61,10 +61,10 @@ pub fn decompose(
     (program, done, problems)
 }
 
-/// The same where a problem ends the conversion.
+/// The same, but a problem ends the conversion.
 ///
 /// # Errors
-/// A report of every decomposition that fits a call that nobody lowers, and cannot be used.
+/// A report of every decomposition that cannot be used for a call without a lowering.
 pub fn run(
     host: &Host,
     program: Program,

@@ -37,22 +37,22 @@ impl Alignment {
         found.names(a, b, true);
         found.origins(a, b);
         Structure::new(a, b).pair(&mut found);
-        // What is left may have become another operator.
+        // An unpaired node may have become another operator.
         found.names(a, b, false);
         found
     }
 
-    /// The node of `b` that a node of `a` is.
+    /// Returns the node of `b` that is paired with a node of `a`.
     pub fn node(&self, a: NodeId) -> Option<NodeId> {
         self.nodes.get(&a).map(|(b, _)| *b)
     }
 
-    /// How a node of `a` was paired.
+    /// Returns the way in which a node of `a` was paired.
     pub fn how(&self, a: NodeId) -> Option<How> {
         self.nodes.get(&a).map(|(_, how)| *how)
     }
 
-    /// The value of `b` that a value of `a` is.
+    /// Returns the value of `b` that is paired with a value of `a`.
     pub fn value(&self, a: ValueId) -> Option<ValueId> {
         self.values.get(&a).copied()
     }
@@ -78,7 +78,7 @@ impl Alignment {
         true
     }
 
-    /// Inputs by name, and where no name is the same, by position. Initializers by name.
+    /// Pairs inputs by name, or by position if no name matches. Pairs initializers by name.
     fn inputs(&mut self, a: &Graph, b: &Graph) {
         let (ours, theirs) = (&a.blocks[a.main()].inputs, &b.blocks[b.main()].inputs);
         let by_name = |graph: &Graph, values: &[ValueId]| -> FxHashMap<String, ValueId> {
@@ -120,7 +120,8 @@ impl Alignment {
         }
     }
 
-    /// Nodes of one operator that come from the same node of the program, in order, where both models have as many of them.
+    /// Pairs nodes of one operator with the same origin in the program, in order, if both models have the same number
+    /// of them.
     fn origins(&mut self, a: &Model, b: &Model) {
         let key = |model: &'_ Model, node: NodeId| -> (String, String, String) {
             let data = &model.graph.nodes[node];
@@ -138,7 +139,7 @@ impl Alignment {
                 }
             }
         }
-        // With fewer of them on one side, the order does not say which one is missing.
+        // If one side has fewer, the order does not tell which one is missing.
         for [ours, theirs] in found.into_values().filter(|[ours, theirs]| ours.len() == theirs.len()) {
             for (node, other) in ours.into_iter().zip(theirs) {
                 self.pair((&a.graph, node), (&b.graph, other), How::Origin);
@@ -147,12 +148,12 @@ impl Alignment {
     }
 }
 
-/// The node of the exported program that a node comes from, as the model states it; empty for none.
+/// Returns the node of the exported program that a node comes from, as the model states it; empty if it states none.
 fn exported(model: &Model, node: NodeId) -> &str {
     metadata(model, node, NODE_KEY)
 }
 
-/// The node that computes a value, where one does.
+/// Returns the node that computes a value, if there is one.
 pub(super) fn maker(graph: &Graph, value: ValueId) -> Option<NodeId> {
     match graph.values[value].def {
         Def::Node(node, _) => Some(node),

@@ -1,4 +1,4 @@
-//! Where a node stands.
+//! Locations of nodes.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -17,14 +17,14 @@ pub struct Place {
     pub module: String,
     /// The node of the exported program, or several joined by `+`; empty where the model does not say.
     pub exported: String,
-    /// The line of the user's code, `folder/file.py:12`; empty where the model does not say.
+    /// The line of the user's code, `folder/file.py:12`; empty if the model does not name it.
     pub source: String,
     /// Its position among the nodes of the main graph.
     pub position: usize,
 }
 
 impl Place {
-    /// That of the node which is number `position` in the main graph of `model`.
+    /// Returns the location of the node at `position` in the main graph of `model`.
     pub fn of(model: &Model, node: NodeId, position: usize) -> Self {
         let graph = &model.graph;
         let data = &graph.nodes[node];
@@ -48,7 +48,7 @@ impl Place {
     }
 }
 
-/// What the model says about a node under `key`; empty for nothing.
+/// Returns the metadata of a node under `key`; empty if there is none.
 pub fn metadata<'m>(model: &'m Model, node: NodeId, key: &str) -> &'m str {
     let entries = model.graph.notes.nodes.get(&node).map(|note| note.about.metadata.as_slice());
     let entry = entries.unwrap_or_default().iter().find(|(known, _)| known == key);

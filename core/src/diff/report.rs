@@ -1,4 +1,4 @@
-//! What differs between two models.
+//! The differences between two models.
 
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
@@ -12,10 +12,10 @@ use crate::ir::{Attr, BlockId, Graph, Model, NodeId, Type, ValueId};
 use crate::table::type_of;
 use crate::tensor::LazyTensor;
 
-/// What differs between two models.
+/// The differences between two models.
 #[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct Diff {
-    /// Pairs of nodes that do the same.
+    /// The number of equal pairs of nodes.
     pub same: usize,
     /// Pairs of nodes that differ.
     pub changed: Vec<Changed>,
@@ -23,9 +23,9 @@ pub struct Diff {
     pub removed: Vec<Place>,
     /// Nodes that only the second one has.
     pub added: Vec<Place>,
-    /// What differs in what the models declare: inputs, outputs, operator sets, states.
+    /// Differences in the declarations: inputs, outputs, operator sets, states.
     pub declared: Vec<Change>,
-    /// Weights of one name that differ, and those that only one model has.
+    /// Weights of one name that differ, and those that are in one model only.
     pub weights: Vec<Change>,
 }
 
@@ -36,20 +36,20 @@ pub struct Changed {
     pub before: Place,
     /// That of the second one.
     pub after: Place,
-    /// How the pair was found.
+    /// The way in which the pair was found.
     pub how: How,
-    /// What differs.
+    /// The differences.
     pub changes: Vec<Change>,
 }
 
 /// A difference.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Change {
-    /// What differs: `attribute axis`, `input 1`, `output 0`, `weight fc.bias`.
+    /// The part that differs: `attribute axis`, `input 1`, `output 0`, `weight fc.bias`.
     pub what: String,
-    /// As the first model has it; empty where it does not.
+    /// Its form in the first model; empty if it is absent.
     pub before: String,
-    /// As the second one has it; empty where it does not.
+    /// Its form in the second model; empty if it is absent.
     pub after: String,
 }
 
@@ -71,7 +71,7 @@ impl Change {
     }
 }
 
-/// What differs between two models whose nodes `alignment` pairs.
+/// Returns the differences between two models whose nodes `alignment` pairs.
 pub fn diff(a: &Model, b: &Model, alignment: &Alignment) -> Diff {
     let sides = Sides { a, b, alignment };
     let mut diff = Diff { declared: sides.declared(), weights: sides.weights(), ..Diff::default() };
@@ -238,7 +238,7 @@ impl Sides<'_> {
     }
 }
 
-/// Whether the type of a value says something.
+/// Whether the type of a value is known.
 fn stated(graph: &Graph, value: ValueId) -> bool {
     graph.values[value].ty != Type::Unknown
 }
@@ -253,7 +253,7 @@ fn read(graph: &Graph, value: Option<ValueId>) -> String {
     }
 }
 
-/// How many elements are shown.
+/// The number of elements to show.
 const SHOWN: u64 = 8;
 
 /// A constant in a few words: the elements of a small one, else a part of its hash.

@@ -1,5 +1,5 @@
-//! Where plugins are looked for. Nothing is ever loaded because it lies in the current directory or
-//! beside a program: that would run whatever came with a download.
+//! Finds plugins. Nothing is ever loaded because it lies in the current directory or beside a program: that
+//! would run code that came with a download.
 //!
 //! A library that is named is loaded. Of a folder only the libraries with a manifest are.
 
@@ -45,7 +45,7 @@ impl fmt::Display for Source {
     }
 }
 
-/// What the user asks for. Paths are libraries or folders of them.
+/// The user's search options. Paths are libraries or folders of them.
 #[derive(Clone, Debug, Default)]
 pub struct Search {
     /// Named on the command line.
@@ -54,22 +54,22 @@ pub struct Search {
     pub environment: Vec<PathBuf>,
     /// The project file.
     pub project: Option<PathBuf>,
-    /// Tables of the project file that are not about plugins, and which somebody else reads.
+    /// Tables of the project file that are not about plugins; other code reads them.
     pub sections: Vec<String>,
-    /// The user's folder of plugins, searched when it exists.
+    /// The user's folder of plugins, searched if it exists.
     pub user: Option<PathBuf>,
-    /// Operators and the plugins that must lower them; these go before those of the project file.
+    /// Operators and the plugins that must lower them; these override those of the project file.
     pub choices: Vec<(String, String)>,
     /// Options of plugins: the plugin, the name, the value. These go before those of the project file.
     pub options: Vec<(String, String, String)>,
     /// A list of the libraries that may be loaded, by SHA-256.
     pub allow: Option<PathBuf>,
-    /// What happens after a plugin panicked.
+    /// The reaction to a plugin's panic.
     pub on_panic: OnPanic,
 }
 
 impl Search {
-    /// What the environment asks for: `ONNXPORT_PLUGIN_PATH` and the user's folder.
+    /// Returns the search of the environment: `ONNXPORT_PLUGIN_PATH` and the user's folder.
     pub fn of_environment() -> Self {
         let path = env::var_os("ONNXPORT_PLUGIN_PATH").unwrap_or_default();
         // An empty entry would be the current directory.
@@ -98,7 +98,7 @@ pub(super) struct Candidate {
     pub source: Source,
 }
 
-/// What a search comes to.
+/// The result of a search.
 #[derive(Debug, Default)]
 pub(super) struct Wanted {
     /// The libraries, sorted by source.
@@ -111,7 +111,7 @@ pub(super) struct Wanted {
     pub allow: AllowLists,
 }
 
-/// What `onnxport.toml` says about plugins. What else stands in it is not read here.
+/// The plugin settings of `onnxport.toml`. Its other keys are ignored here.
 #[derive(Debug, Default, Deserialize)]
 struct Project {
     /// Libraries or folders, relative to the file.
@@ -151,7 +151,7 @@ impl fmt::Display for Setting {
     }
 }
 
-/// What is set: the project file's options, then those of the command line over them.
+/// Merges the options: those of the project file, overridden by those of the command line.
 fn options(project: BTreeMap<String, BTreeMap<String, Setting>>, search: &Search) -> Given {
     let text = |(name, setting): (String, Setting)| (name, setting.to_string());
     let mut given: Given =
@@ -198,7 +198,7 @@ pub(super) fn wanted(search: &Search, problems: &mut Vec<Diagnostic>) -> Wanted 
         Ok(allow) => Wanted { candidates, choices, options, allow },
         Err(problem) => {
             problems.push(problem);
-            // What may be loaded is not known, so nothing is.
+            // The allow lists are unknown, so nothing is loaded.
             Wanted { candidates: Vec::new(), choices, options, allow: AllowLists::default() }
         }
     }

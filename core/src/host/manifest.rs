@@ -1,4 +1,4 @@
-//! The manifest beside a library: read, and held against the host, before anything is loaded.
+//! The manifest beside a library: read, and checked against the host, before anything is loaded.
 //!
 //! `libmylib.so.toml` (or `.json` with the same fields) beside `libmylib.so`:
 //!
@@ -26,7 +26,7 @@ use crate::files;
 /// The target that this host is built for.
 pub const TARGET: &str = env!("ONNXPORT_TARGET");
 
-/// What a library's author states about it.
+/// The author's description of a library.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
@@ -34,7 +34,7 @@ pub struct Manifest {
     pub id: String,
     /// The plugin's own version.
     pub version: String,
-    /// The contract that it is built with, `1.0`.
+    /// The contract that it was built with, `1.0`.
     pub contract: String,
     /// The target triple.
     pub target: String,
@@ -46,7 +46,7 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// Where the manifest of `library` may be.
+    /// Returns the possible paths of `library`'s manifest.
     pub fn paths(library: &Path) -> [PathBuf; 2] {
         ["toml", "json"].map(|extension| {
             let mut path = library.as_os_str().to_owned();
@@ -56,10 +56,10 @@ impl Manifest {
         })
     }
 
-    /// The manifest beside `library`, if there is one.
+    /// Reads the manifest beside `library`, if there is one.
     ///
     /// # Errors
-    /// [`Code::PLUGIN_MANIFEST`] when it cannot be read.
+    /// [`Code::PLUGIN_MANIFEST`] if it cannot be read.
     pub fn beside(library: &Path) -> Result<Option<Self>, Diagnostic> {
         let [toml, json] = Self::paths(library);
         if toml.is_file() {
@@ -109,7 +109,7 @@ impl Manifest {
         Ok(())
     }
 
-    /// Whether the library, now loaded, is what the manifest says.
+    /// Checks that the loaded library agrees with its manifest.
     pub(super) fn check_loaded(&self, plugin: &Plugin, library: &Path) -> Result<(), Diagnostic> {
         let pairs = [
             ("id", self.id.clone(), plugin.id.to_owned()),
@@ -130,10 +130,10 @@ impl Manifest {
     }
 }
 
-/// The SHA-256 of a file in hexadecimal digits.
+/// Returns the SHA-256 of a file in hexadecimal digits.
 ///
 /// # Errors
-/// [`Code::PLUGIN_FILE`] when it cannot be read.
+/// [`Code::PLUGIN_FILE`] if it cannot be read.
 pub fn sha256(path: &Path) -> Result<String, Diagnostic> {
     use std::fmt::Write;
     let unreadable = |error: std::io::Error| {

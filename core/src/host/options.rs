@@ -1,4 +1,4 @@
-//! Options of plugins: what there is, and whether what the user gave fits.
+//! Options of plugins: their declarations, and validation of the user's values.
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -14,7 +14,7 @@ use super::{Plugin, Site, cross};
 use crate::diagnose::{Code, Diagnostic};
 use crate::incoming::list;
 
-/// What a value must be.
+/// The type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OptionKind {
@@ -42,7 +42,7 @@ impl OptionKind {
         })
     }
 
-    /// What it is called where options are listed.
+    /// The name of the type in lists of options.
     pub fn name(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -64,20 +64,20 @@ impl OptionKind {
     }
 }
 
-/// An option that a plugin takes.
+/// An option of a plugin.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct PluginOption {
     /// The name.
     pub name: &'static str,
-    /// What a value must be.
+    /// The type of a value.
     pub kind: OptionKind,
-    /// Whether the plugin cannot be used without it.
+    /// Whether the plugin requires it.
     pub required: bool,
-    /// The default as text; `None` when there is none.
+    /// The default as text; `None` if there is none.
     pub default: Option<&'static str>,
-    /// What it does, one line.
+    /// A one-line description.
     pub doc: &'static str,
-    /// The values that it may have; empty when every one of the kind is right.
+    /// The allowed values; empty if every value of the type is allowed.
     pub allowed: Vec<&'static str>,
 }
 
@@ -94,10 +94,10 @@ impl PluginOption {
     }
 }
 
-/// What the user set for plugins, by plugin and name.
+/// The user's settings for plugins, by plugin and name.
 pub(super) type Given = BTreeMap<String, BTreeMap<String, String>>;
 
-/// The options that an attached plugin says it takes.
+/// Reads the options that an attached plugin declares.
 pub(super) fn schema(id: &'static str, about: &AboutTable) -> Result<Vec<PluginOption>, Diagnostic> {
     let Some(options) = about.options else { return Ok(Vec::new()) };
     let site = Site { plugin: id, task: "listing its options", subject: "" };
@@ -162,7 +162,7 @@ pub fn configure(plugin: &Plugin, given: &BTreeMap<String, String>) -> Result<()
     Err(vec![named(problem, id)])
 }
 
-/// Whether what the user gave is what the plugin takes.
+/// Validates the user's settings against the options of the plugin.
 fn check(plugin: &Plugin, given: &BTreeMap<String, String>) -> Vec<Diagnostic> {
     let id = plugin.id;
     let problem =
@@ -195,7 +195,7 @@ fn check(plugin: &Plugin, given: &BTreeMap<String, String>) -> Vec<Diagnostic> {
     problems
 }
 
-/// Options for plugins that are not there.
+/// Reports options for plugins that do not exist.
 pub(super) fn unknown<'a>(given: &Given, plugins: impl Iterator<Item = &'a Plugin>) -> Vec<Diagnostic> {
     let ids: Vec<&str> = plugins.map(|plugin| plugin.id).collect();
     let stray = given.keys().filter(|id| !ids.contains(&id.as_str()));
@@ -212,7 +212,7 @@ fn named(mut diagnostic: Diagnostic, id: &str) -> Diagnostic {
     diagnostic
 }
 
-/// What a plugin says about options that it refuses.
+/// A plugin's messages about options that it refuses.
 #[derive(Default)]
 struct Words {
     message: String,

@@ -1,4 +1,4 @@
-//! What happens to weights on their way into a model.
+//! The stored forms of weights: changes on their way into a model.
 
 use std::collections::BTreeMap;
 
@@ -7,19 +7,19 @@ use serde::Serialize;
 
 use crate::ir::Model;
 
-/// Weights to which the same happens.
+/// Weights with the same transforms.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct WeightForm {
-    /// What happens, first to last: `cast f16`; `as it is`, or `a view of it`, where nothing is computed.
+    /// The transforms in order: `cast f16`; `as it is`, or `a view of it`, if nothing is computed.
     pub form: String,
-    /// How many there are.
+    /// The number of weights.
     pub tensors: usize,
-    /// Their bytes in the model.
+    /// Their size in the model in bytes.
     pub bytes: u64,
 }
 
 impl WeightForm {
-    /// Of the initializers of a model that is to be written, sorted by form.
+    /// Returns the forms of the initializers of a model, sorted.
     pub fn of(model: &Model) -> Vec<Self> {
         let mut found: BTreeMap<String, (usize, u64)> = BTreeMap::new();
         for initializer in &model.graph.initializers {

@@ -1,4 +1,4 @@
-//! What an ONNX file holds.
+//! The contents of an ONNX file.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,37 +12,37 @@ use crate::diagnose::Diagnostic;
 use crate::onnx::OnnxFile;
 use crate::verify::{Port, Signature};
 
-/// What an ONNX file holds.
+/// The contents of an ONNX file.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct ModelSummary {
-    /// What wrote the file.
+    /// The program that wrote the file.
     pub producer: String,
     /// The version of the format.
     pub ir_version: i64,
     /// The operator sets: domain and version.
     pub opsets: Vec<(String, i64)>,
-    /// What the user passes.
+    /// The user's inputs.
     pub inputs: Vec<ValueSummary>,
-    /// What the user gets.
+    /// The outputs.
     pub outputs: Vec<ValueSummary>,
     /// Inputs whose next values are outputs.
     pub states: Vec<InputSummary>,
-    /// The operators, most used first; the provider is not of interest.
+    /// The operators, most used first; their provider is not set.
     pub ops: Vec<OpSummary>,
     /// The local functions, `domain::name`.
     pub functions: Vec<String>,
-    /// How many initializers there are.
+    /// The number of initializers.
     pub initializers: usize,
-    /// The bytes of all of them.
+    /// Their total size in bytes.
     pub weight_bytes: u64,
     /// The data files that hold some of them, relative to the model.
     pub data_files: Vec<String>,
-    /// The metadata, onnxport's own left out.
+    /// The metadata, without onnxport's own.
     pub metadata: Vec<(String, String)>,
 }
 
 impl ModelSummary {
-    /// Reads the file at `path`; no weight is read.
+    /// Reads the file at `path`, without its weights.
     ///
     /// # Errors
     /// `OP101` and `OP110` for a file that is not readable or not a model.

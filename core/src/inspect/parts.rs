@@ -1,4 +1,4 @@
-//! What a model consists of, in numbers: its parameters, its modules, its operators and its graph.
+//! The composition of a model in numbers: its parameters, modules, operators and graph.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,24 +13,24 @@ use crate::diagnose::Diagnostic;
 use crate::onnx::{OnnxFile, torch};
 use crate::tidy;
 
-/// What a model consists of. Nothing here depends on where the file lies.
+/// The composition of a model. Nothing here depends on the location of the file.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct ModelParts {
     /// The interface, the operator sets and the operators.
     pub summary: ModelSummary,
-    /// What the main graph states of the program that it comes from: its signature, its ranges, its guards.
+    /// The main graph's metadata about the program it comes from: its signature, its ranges, its guards.
     pub program: BTreeMap<&'static str, String>,
     /// The nodes of the main graph.
     pub nodes: usize,
-    /// How many of them name a module, or are the root module's.
+    /// The number of nodes that name a module, or belong to the root module.
     pub with_module: usize,
-    /// How many of them name a line of the user's code.
+    /// The number of nodes that name a line of the user's code.
     pub with_line: usize,
     /// The initializers of each element type, the largest first.
     pub types: Vec<TypeParts>,
-    /// Which weights are shared, and the largest ones.
+    /// Shared weights, and the largest ones.
     pub weights: WeightParts,
-    /// What modules hold themselves, those inside of them left out; sorted by path.
+    /// The nodes and weights of each module, without those of the modules inside it; sorted by path.
     pub modules: Vec<ModuleParts>,
     /// The nodes of the main graph, in order.
     pub graph: Vec<NodePart>,
@@ -41,24 +41,24 @@ pub struct ModelParts {
 pub struct TypeParts {
     /// The element type.
     pub dtype: String,
-    /// How many there are.
+    /// The number of initializers.
     pub tensors: usize,
-    /// Their elements.
+    /// The number of their elements.
     pub elements: u64,
-    /// Their bytes.
+    /// Their size in bytes.
     pub bytes: u64,
 }
 
 /// The initializers, nested graphs included.
 #[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct WeightParts {
-    /// How many there are.
+    /// The number of initializers.
     pub tensors: usize,
-    /// The bytes of all, each by itself.
+    /// Their total size in bytes, without sharing.
     pub bytes: u64,
-    /// The bytes that are in the files: what several show counts once.
+    /// Their total size in the files in bytes, where shared storage counts once.
     pub distinct_bytes: u64,
-    /// The names of those that show the same storage, group by group.
+    /// The names of initializers with the same storage, group by group.
     pub shared: Vec<Vec<String>>,
     /// The largest ones, at most [`LARGE`].
     pub largest: Vec<LargePart>,
@@ -72,11 +72,11 @@ pub struct LargePart {
     /// Its type, `f32[512, 512]`.
     #[serde(rename = "type")]
     pub ty: String,
-    /// Its bytes.
+    /// Its size in bytes.
     pub bytes: u64,
 }
 
-/// So many initializers count as the largest ones.
+/// The number of initializers that are listed as the largest ones.
 const LARGE: usize = 20;
 
 impl From<&WeightTable> for WeightParts {
@@ -107,18 +107,18 @@ impl From<&WeightTable> for WeightParts {
     }
 }
 
-/// What a module holds.
+/// The nodes and weights of a module.
 #[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct ModuleParts {
     /// The path, with dots; empty for the root.
     pub path: String,
-    /// Its nodes.
+    /// The number of its nodes.
     pub nodes: usize,
-    /// The initializers that are called after it.
+    /// The number of initializers that are named after it.
     pub tensors: usize,
-    /// Their elements.
+    /// The number of their elements.
     pub elements: u64,
-    /// Their bytes.
+    /// Their size in bytes.
     pub bytes: u64,
 }
 
@@ -127,20 +127,20 @@ pub struct ModuleParts {
 pub struct NodePart {
     /// Its name.
     pub name: String,
-    /// Its operator, with the domain where that is not ONNX's.
+    /// Its operator, with the domain if that is not ONNX's.
     pub operator: String,
-    /// The path of its module; empty for the root, or where the model does not say.
+    /// The path of its module; empty for the root, or if the model does not name it.
     pub module: String,
-    /// The line of the user's code, `folder/file.py:12`; empty where the model does not say.
+    /// The line of the user's code, `folder/file.py:12`; empty if the model does not name it.
     pub source: String,
-    /// The places in the list of the nodes that it reads, in order, each once.
+    /// The indices of the nodes that it reads, in order, each once.
     pub reads: Vec<usize>,
     /// The inputs and initializers that it reads.
     pub takes: Vec<String>,
 }
 
 impl ModelParts {
-    /// Reads the model at `path`; no weight is read.
+    /// Reads the model at `path`, without its weights.
     ///
     /// # Errors
     /// `OP101` and `OP110` for a file that is not readable or not a model.

@@ -1,4 +1,4 @@
-//! What an exported program holds.
+//! The contents of an exported program.
 
 use std::collections::BTreeMap;
 
@@ -12,18 +12,18 @@ use crate::pt2::Archive;
 use crate::registry::Resolved;
 use crate::sym::{Range, Symbols};
 
-/// What an exported program holds.
+/// The contents of an exported program.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct ProgramSummary {
     /// PyTorch's version.
     pub torch: String,
     /// The schema's version.
     pub schema: String,
-    /// What the user passes.
+    /// The user's inputs.
     pub inputs: Vec<InputSummary>,
-    /// What the user gets.
+    /// The outputs.
     pub outputs: Vec<ValueSummary>,
-    /// What a call changes.
+    /// The mutated inputs.
     pub states: Vec<InputSummary>,
     /// The dynamic dimensions.
     pub dims: Vec<DimSummary>,
@@ -31,13 +31,13 @@ pub struct ProgramSummary {
     pub guards: Vec<String>,
     /// The operators, most used first.
     pub ops: Vec<OpSummary>,
-    /// How many parameters there are.
+    /// The number of parameters.
     pub parameters: usize,
-    /// How many buffers there are.
+    /// The number of buffers.
     pub buffers: usize,
-    /// How many tensor constants there are.
+    /// The number of tensor constants.
     pub constants: usize,
-    /// The bytes of all of them; shared ones count once.
+    /// Their total size in bytes; shared ones count once.
     pub weight_bytes: u64,
 }
 
@@ -72,9 +72,9 @@ pub struct DimSummary {
     pub min: Option<i64>,
     /// The largest value.
     pub max: Option<i64>,
-    /// The value it had when the program was traced.
+    /// The value at which the program was traced.
     pub traced: Option<i64>,
-    /// The axes of inputs that it is: `x:0`.
+    /// The axes of inputs with this size: `x:0`.
     pub axes: Vec<String>,
 }
 
@@ -86,9 +86,9 @@ pub const NORMALISER: &str = "normaliser";
 pub struct OpSummary {
     /// The overload.
     pub target: String,
-    /// How many calls there are, nested graphs included.
+    /// The number of calls, nested graphs included.
     pub count: usize,
-    /// The plugin that lowers it, or [`NORMALISER`]; `None` when nobody does.
+    /// The plugin that lowers it, or [`NORMALISER`]; `None` if there is none.
     pub provider: Option<String>,
 }
 
@@ -96,7 +96,7 @@ impl ProgramSummary {
     /// Describes an archive; the host's plugins lower its operators at `opset`.
     pub fn of(archive: &Archive, host: &Host, opset: i64) -> Self {
         let program = &archive.program;
-        // What a call changes, and which operators it does away with, is known after normalisation.
+        // Mutations and the operators that functionalisation removes are known only after normalisation.
         let (functional, _) = normalise::attempt(program.clone(), &host.schemas, |_| true);
         let (symbols, body) = (&program.symbols, &program.body);
         let mut summary = Self {

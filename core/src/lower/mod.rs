@@ -28,7 +28,7 @@ use crate::program::{Arg, Program};
 use crate::pt2::TreeSpec;
 use crate::valid::Stated;
 
-/// What the user asks of the model's interface.
+/// The user's options for the model's interface.
 #[derive(Clone, Debug)]
 pub struct LowerOptions {
     /// The opset to emit.
@@ -39,12 +39,12 @@ pub struct LowerOptions {
     pub output_names: Names,
     /// Names of dimensions.
     pub dims: Vec<DimName>,
-    /// Say on inputs, weights and outputs what they are in the program.
+    /// Record on inputs, weights and outputs their role in the program.
     pub provenance: bool,
 }
 
 impl Default for LowerOptions {
-    /// The opset that is emitted unless the user asks for another, and the program's own names.
+    /// The default opset, and the program's own names.
     fn default() -> Self {
         Self {
             opset: DEFAULT_OPSET,
@@ -56,16 +56,16 @@ impl Default for LowerOptions {
     }
 }
 
-/// A model, and what the program states about its values.
+/// A model, and the types that the program states for its values.
 #[derive(Debug)]
 pub struct Lowered {
     /// The model.
     pub model: Model,
-    /// The stated type of every value that stands for one of the program's.
+    /// The stated type of every value that corresponds to one of the program's.
     pub stated: Stated,
     /// Warnings.
     pub diagnostics: Vec<Diagnostic>,
-    /// Which plugin lowered what, sorted.
+    /// The plugin that lowered each operator, sorted.
     pub provided: Vec<Provided>,
 }
 
@@ -80,18 +80,19 @@ pub struct Provided {
     pub calls: usize,
 }
 
-/// The names of the outputs that the caller gets.
+/// The names of the outputs for the caller.
 #[derive(Clone, Debug, Default)]
 pub struct OutputNames {
     /// The program's names of their values, in order; empty where there is none.
     pub values: Vec<String>,
-    /// Their names in what the module returns: the keys of dictionaries and the fields of dataclasses. In the order of
-    /// `values`, or empty.
+    /// Their names in the return value of the module: the keys of dictionaries and the fields of dataclasses. In the
+    /// order of `values`, or empty.
     pub returned: Vec<Option<String>>,
 }
 
 impl OutputNames {
-    /// The names that `program` has. To be asked before normalisation, which can replace the value of an output.
+    /// Returns the names of `program`'s outputs. Call it before normalisation, which can replace the value of an
+    /// output.
     pub fn of(program: &Program) -> Self {
         let outputs = program.signature.outputs.iter().zip(&program.body.outputs);
         let users = outputs.filter(|(spec, _)| spec.kind.is_returned());
@@ -106,7 +107,7 @@ impl OutputNames {
     }
 }
 
-/// Lowers `program`, which must be functional. Outputs that the user does not name are called as `names` says.
+/// Lowers `program`, which must be functional. `names` names the outputs that the user does not name.
 ///
 /// # Errors
 /// A report of every call that cannot be lowered, not only the first.

@@ -1,4 +1,4 @@
-//! What optimising did, as data.
+//! The record of the optimizer, as data.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -6,21 +6,21 @@ use serde::Serialize;
 use super::matched::Matched;
 use super::memory::Memory;
 
-/// How often a rule or pass was applied.
+/// The applications of a rule or pass.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Count {
     /// The plugin.
     pub plugin: String,
     /// The rule or pass.
     pub name: String,
-    /// How many patches of it were applied; 1 for a pass that changed something.
+    /// The number of its applied patches; 1 for a pass that changed something.
     pub applied: usize,
-    /// By how many nodes the graph grew through it on balance; less than 0 where it became smaller. What hangs on
-    /// nothing any more goes later, and is not counted here.
+    /// The net number of nodes that it added; negative if the graph became smaller. Nodes that became unused are
+    /// removed later, and are not counted here.
     pub nodes: i64,
 }
 
-/// What became of a rule or pass at one place.
+/// The outcome of a rule or pass at one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -28,59 +28,59 @@ pub enum Outcome {
     Applied,
     /// Its pattern does not fit.
     NoMatch,
-    /// It refused by itself.
+    /// The plugin refused.
     Refused,
-    /// Its patch was not sound.
+    /// Its patch was unsound.
     Rejected,
-    /// It says something about a place.
+    /// A note about a node.
     Note,
 }
 
-/// Why a rule was applied at a place, or was not.
+/// The reason why a rule was applied at a node, or was not.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Place {
     /// The plugin.
     pub plugin: String,
     /// The node, in words.
     pub node: String,
-    /// What became of it.
+    /// The outcome.
     pub outcome: Outcome,
-    /// The reason; empty for what was applied.
+    /// The reason; empty if it was applied.
     pub reason: String,
 }
 
-/// What optimising did.
+/// The record of the optimizer.
 #[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct Optimised {
-    /// How many nodes there were, nested ones included.
+    /// The number of nodes before, nested ones included.
     pub before: usize,
-    /// How many there are.
+    /// The number of nodes after.
     pub after: usize,
-    /// Per rule and pass that was applied, in the order of the plugins.
+    /// The applied rules and passes, in the order of the plugins.
     pub counts: Vec<Count>,
-    /// How many patches were applied, passes included.
+    /// The number of applied patches, passes included.
     pub applied: usize,
-    /// How many nodes were computed in advance, because they hang on constants alone, or compute sizes that are known.
+    /// The number of nodes removed by constant folding, including computations of known sizes.
     pub folded: usize,
-    /// How many nodes went because an earlier one computes the same.
+    /// The number of nodes removed because an earlier one computes the same value.
     pub merged: usize,
-    /// How many branches and loops went because their course is known.
+    /// The number of branches and loops removed because their conditions are known.
     pub decided: usize,
-    /// How many calls of local functions were replaced by what these compute.
+    /// The number of inlined calls of local functions.
     pub inlined: usize,
-    /// How many calls of local functions stand for what was there several times in a row.
+    /// The number of calls of local functions that replaced repeated stretches of nodes.
     pub outlined: usize,
-    /// How many nodes compute in another layout, so that transposes went.
+    /// The number of nodes converted to another layout, which removed transposes.
     pub turned: usize,
-    /// How many times the rules went through the graph.
+    /// The number of sweeps of the rules.
     pub sweeps: usize,
-    /// What the order of nodes comes to; null where nobody asked for one.
+    /// The effect of reordering the nodes; null if it was not requested.
     pub memory: Option<Memory>,
-    /// Whether it ended early because the user asked for it.
+    /// Whether it ended early at the user's limit.
     pub stopped: bool,
-    /// The places at which the rule was tried that the user asked about.
+    /// The nodes at which the rule that the user asked about was tried.
     pub places: Vec<Place>,
-    /// What rules matched and put there, where that was asked for.
+    /// The matches of rules with their replacements, if requested.
     #[serde(skip)]
     pub matches: Vec<Matched>,
 }

@@ -1,4 +1,4 @@
-//! What is slower and what is faster in one profile than in another.
+//! Compares two profiles: which parts are slower, and which are faster.
 
 use std::collections::BTreeMap;
 
@@ -7,40 +7,40 @@ use serde::{Deserialize, Serialize};
 
 use super::{Profile, Row, Times};
 
-/// With fewer runs nothing is said to be slower or faster: their middle half is no measure of how they differ.
+/// The number of runs below which nothing counts as slower or faster: too few for a meaningful interquartile range.
 const FEWEST: usize = 5;
 
-/// What differs between two profiles.
+/// The changes between two profiles.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 pub struct Changes {
-    /// The model that came first.
+    /// The first model.
     pub before: String,
-    /// The other one.
+    /// The second model.
     pub after: String,
-    /// Whether both were run in turn, so that the machine was the same for both.
+    /// Whether their runs alternated, so that the state of the machine was the same for both.
     pub in_turn: bool,
     /// Whole runs.
     pub total: Change,
     /// By operator; the largest change first, as in all lists.
     pub operators: Vec<Change>,
-    /// By module, each with what is inside of it.
+    /// By module, each with the modules inside it.
     pub modules: Vec<Change>,
     /// By line of the user's code.
     pub lines: Vec<Change>,
 }
 
-/// What became of the time of some nodes. In microseconds.
+/// A change of the time of some nodes, in microseconds.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 pub struct Change {
-    /// What they have in common; `None` for those that nothing is known of.
+    /// Their common property; `None` for unattributed nodes.
     pub key: Option<String>,
-    /// What they took, where there are any.
+    /// The times before, if there are such nodes.
     pub before: Option<Times>,
-    /// What they take.
+    /// The times after, if there are such nodes.
     pub after: Option<Times>,
     /// The difference of the medians.
     pub difference: f64,
-    /// Whether that is more than noise.
+    /// Whether it is more than noise.
     pub verdict: Verdict,
 }
 
@@ -58,7 +58,7 @@ pub enum Verdict {
     Open,
 }
 
-/// What differs from `before` in `after`, which were measured `in_turn` or not.
+/// Returns the changes from `before` to `after`; `in_turn` says whether their runs alternated.
 pub fn compare(before: &Profile, after: &Profile, in_turn: bool) -> Changes {
     let enough = before.runs >= FEWEST && after.runs >= FEWEST;
     let rows = |a: &[Row], b: &[Row]| changes(a, b, enough);
@@ -88,7 +88,7 @@ fn changes(before: &[Row], after: &[Row], enough: bool) -> Vec<Change> {
 }
 
 fn change(key: Option<String>, before: Option<Times>, after: Option<Times>, enough: bool) -> Change {
-    // What is not there takes no time, in every run.
+    // A missing node takes no time, in every run.
     let (a, b) = (before.unwrap_or_default(), after.unwrap_or_default());
     let verdict = match () {
         () if !enough => Verdict::Open,

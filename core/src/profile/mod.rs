@@ -1,8 +1,8 @@
-//! How long the parts of a model take in a runtime: by operator, by node, by module and by line of the user's code.
+//! Profiles: how long the parts of a model take in a runtime, by operator, node, module and source line.
 //!
-//! [`measure()`] runs models with a runtime that writes how long each of its nodes took ([`events`]), and finds the node of
-//! the model that each belongs to ([`attribute`]): runtimes fuse nodes and add others. What belongs to none is counted as
-//! that. [`compare()`] says what of two profiles differs by more than the runs of each among themselves.
+//! [`measure()`] runs models with a runtime that records the time of each of its nodes ([`events`]), and maps each to a
+//! node of the model ([`attribute`]): runtimes fuse nodes and add others. Unmapped nodes are reported separately.
+//! [`compare()`] lists the differences between two profiles that exceed the variation among the runs of each.
 
 mod attribute;
 mod compare;
@@ -35,17 +35,17 @@ pub struct Profile {
     pub format: u32,
     /// The file name of the model.
     pub model: String,
-    /// What ran it, without the folder that it lies in.
+    /// The executor, without its folder.
     pub executor: String,
-    /// Runs that were measured.
+    /// The number of measured runs.
     pub runs: usize,
     /// Whole runs.
     pub total: Times,
-    /// What of them was spent in no node.
+    /// The part of them outside nodes.
     pub between: Times,
-    /// What tells which module a node belongs to.
+    /// The source of the modules of nodes.
     pub modules_from: ModulesFrom,
-    /// How the time of nodes was attributed.
+    /// The shares of time by kind of evidence.
     pub attributed: Attributed,
     /// The nodes that the runtime ran, in order.
     pub nodes: Vec<NodeTimes>,
@@ -57,19 +57,19 @@ pub struct Profile {
     pub lines: Vec<Row>,
 }
 
-/// What tells which module a node belongs to.
+/// The source of the modules of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ModulesFrom {
     /// The metadata of nodes.
     Metadata,
-    /// Names of nodes that are paths.
+    /// Names of nodes in the form of paths.
     Names,
-    /// Nothing.
+    /// No source.
     Nothing,
 }
 
-/// Shares of the medians of all nodes, between 0 and 1, by what tells the node of the model.
+/// Shares of the medians of all nodes, between 0 and 1, by the evidence for the node of the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Attributed {
@@ -77,15 +77,15 @@ pub struct Attributed {
     pub name: f64,
     /// It computes a value of the model.
     pub value: f64,
-    /// Its name was made from that of a node.
+    /// Its name derives from that of a node.
     pub derived: f64,
-    /// It was added beside such nodes.
+    /// It was added next to such nodes.
     pub neighbour: f64,
-    /// Nothing does.
+    /// There is no evidence.
     pub none: f64,
 }
 
-/// What tells the node of the model that a node of the runtime stands for.
+/// The evidence for the node of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum How {
@@ -93,35 +93,35 @@ pub enum How {
     Name,
     /// It computes a value of the model.
     Value,
-    /// Its name was made from that of a node.
+    /// Its name derives from that of a node.
     Derived,
-    /// It was added beside such a node.
+    /// It was added next to such a node.
     Neighbour,
 }
 
-/// How long a node of the runtime took.
+/// The times of a node of the runtime.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct NodeTimes {
-    /// What the runtime calls it.
+    /// Its name in the runtime.
     pub name: String,
-    /// Its operator, as the runtime calls it.
+    /// Its operator in the runtime.
     pub operator: String,
-    /// What of the runtime runs it, such as `CPUExecutionProvider`.
+    /// The runtime's component that runs it, such as `CPUExecutionProvider`.
     pub provider: String,
-    /// The node of the model that it stands for.
+    /// The corresponding node of the model.
     pub node: Option<String>,
-    /// What tells so.
+    /// The evidence for it.
     pub how: Option<How>,
-    /// The path of the module of that node, with dots; empty for the root, and where nothing is known.
+    /// The path of the module of that node, with dots; empty for the root, and if it is unknown.
     pub module: String,
     /// The class of the module; may be empty.
     pub class: String,
     /// The line of the user's code, `folder/file.py:12`; may be empty.
     pub line: String,
-    /// How often it ran in a run.
+    /// The number of executions in a run.
     pub calls: usize,
-    /// How long it took in all, without the nodes of its bodies.
+    /// The total times, without the nodes of its bodies.
     pub times: Times,
     /// The same for each run.
     pub runs: Vec<f64>,
@@ -138,10 +138,10 @@ impl Profile {
         self.nodes.iter().any(|node| !node.line.is_empty())
     }
 
-    /// Reads a profile that was written as JSON: by itself, or as `profile` of an object.
+    /// Reads a profile that was written as JSON: the document itself, or the key `profile` of an object.
     ///
     /// # Errors
-    /// `OP101` when the file cannot be read, `OP713` when it holds no profile.
+    /// `OP101` if the file cannot be read, `OP713` if it holds no profile.
     pub fn read(path: &std::path::Path) -> Result<Self, crate::diagnose::Diagnostic> {
         saved::read(path)
     }

@@ -1,4 +1,4 @@
-//! Times of nodes, summed up by what they have in common.
+//! Times of nodes, grouped by a common property.
 
 use std::collections::BTreeMap;
 
@@ -8,21 +8,21 @@ use serde::{Deserialize, Serialize};
 use super::times::add;
 use super::{NodeTimes, Times};
 
-/// What nodes that have something in common took.
+/// The times of nodes with a common property.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Row {
-    /// What they have in common: an operator, a module, a line. `None` for those that nothing is known of.
+    /// The common property: an operator, a module, a line. `None` for unattributed nodes.
     pub key: Option<String>,
     /// The class of a module; empty otherwise.
     pub class: String,
-    /// How many nodes of the runtime they are, those in modules inside included.
+    /// The number of nodes of the runtime, including those of modules inside.
     pub nodes: usize,
-    /// What they took, those in modules inside included.
+    /// Their times, including those of modules inside.
     pub times: Times,
-    /// What the nodes of a module took itself; for others the same as `times`.
+    /// The times of a module's own nodes; for others the same as `times`.
     pub own: Times,
-    /// The part of the time of all nodes, between 0 and 1, by medians.
+    /// The share of the time of all nodes, between 0 and 1, by medians.
     pub share: f64,
 }
 
@@ -55,7 +55,7 @@ fn rows(nodes: &[NodeTimes], key: impl Fn(&NodeTimes) -> Option<String>) -> Vec<
     finish(sums, nodes)
 }
 
-/// The nodes by module. A node counts for its module and for all that are around it; the root is called "".
+/// Groups the nodes by module. A node counts for its module and for all enclosing ones; the root is called "".
 pub(super) fn modules(nodes: &[NodeTimes]) -> Vec<Row> {
     let mut sums: BTreeMap<Option<String>, Sum> = BTreeMap::new();
     for node in nodes {
@@ -98,7 +98,7 @@ fn finish(sums: BTreeMap<Option<String>, Sum>, nodes: &[NodeTimes]) -> Vec<Row> 
     rows
 }
 
-/// What all nodes took.
+/// Returns the total time of all nodes.
 pub(super) fn whole(nodes: &[NodeTimes]) -> Times {
     let mut sum = Vec::new();
     for node in nodes {

@@ -1,4 +1,4 @@
-//! What is said of the times of several runs.
+//! Statistics over the times of several runs.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,8 @@ pub struct Times {
 }
 
 impl Times {
-    /// Of `runs`, which are in any order. Between two runs a quantile lies on the line between them.
+    /// Computes the statistics of `runs`, which are in any order. Quantiles between two runs are interpolated
+    /// linearly.
     pub fn of(runs: &[f64]) -> Self {
         let mut sorted = runs.to_vec();
         sorted.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! How exact rules and passes are.
+//! The exactness of rules and passes.
 
 use std::fmt;
 
@@ -9,14 +9,15 @@ use serde::Serialize;
 
 use crate::incoming::Known;
 
-/// By how much results may differ: by the larger of both.
+/// The bound on the difference of results: the larger of both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, JsonSchema, Serialize)]
 pub struct Bound {
-    /// As a part of the larger of 1 and the magnitude of the result; 0 where it is not stated.
+    /// Relative to the larger of 1 and the magnitude of the result; 0 if it is not stated.
     pub relative: f64,
-    /// In units in the last place of the result's element type, or of 1 where it is smaller; 0 where it is not stated.
+    /// In units in the last place of the result's element type, or of 1 if the result is smaller; 0 if it is not
+    /// stated.
     pub ulps: f64,
-    /// Whether it holds only as long as the values that go in are finite.
+    /// Whether it holds for finite inputs only.
     pub finite: bool,
 }
 
@@ -39,11 +40,11 @@ impl fmt::Display for Bound {
     }
 }
 
-/// How exact a rule or pass is.
+/// The exactness of a rule or pass.
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 #[serde(tag = "class", rename_all = "kebab-case")]
 pub enum Class {
-    /// It says nothing of results.
+    /// It states nothing about results.
     Unstated,
     /// Results stay the same, bit for bit.
     Exact,
@@ -52,20 +53,20 @@ pub enum Class {
         /// The bound.
         bound: Bound,
     },
-    /// It emits operators that one target alone has.
+    /// It emits operators of one target only.
     Target {
         /// The target.
         target: String,
-        /// By how much results may differ; none for an exact one.
+        /// The bound on the difference of results; none for an exact one.
         bound: Bound,
     },
 }
 
 impl Class {
-    /// The class that a plugin states for its rule or pass at `index`.
+    /// Returns the class that a plugin states for its rule or pass at `index`.
     ///
     /// # Errors
-    /// What is wrong with the answer, in words.
+    /// The defect of the answer, in words.
     pub(super) fn asked(
         index: u32,
         ask: Option<extern "C" fn(u32, &mut ClassRecord) -> u32>,
@@ -106,7 +107,7 @@ impl Class {
         }
     }
 
-    /// By how much results may differ; `None` where that is not known.
+    /// Returns the bound on the difference of results; `None` if it is not known.
     pub fn bound(&self) -> Option<Bound> {
         match self {
             Self::Unstated => None,

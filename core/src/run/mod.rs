@@ -1,4 +1,4 @@
-//! Running an ONNX model on values that the user gives, and on drawn ones for the rest.
+//! Runs an ONNX model on the user's values, and on drawn ones for the rest.
 
 mod answers;
 mod bind;
@@ -27,14 +27,14 @@ pub use draw::Draw;
 pub use given::{Given, Sizes};
 pub use summary::{Number, Summary};
 
-/// What a run gave.
+/// The result of a run.
 #[derive(Debug, JsonSchema, Serialize)]
 pub struct Run {
-    /// What ran the model.
+    /// The executor.
     pub executor: String,
-    /// What was fed, in the model's order.
+    /// The inputs, in the model's order.
     pub inputs: Vec<Summary>,
-    /// What came out, in the model's order.
+    /// The outputs, in the model's order.
     pub outputs: Vec<Summary>,
     /// Wall-clock seconds, loading included.
     pub seconds: f64,
@@ -43,7 +43,7 @@ pub struct Run {
     pub tensors: Vec<Computed>,
 }
 
-/// A value that was computed, or that is fed.
+/// An input or output value.
 #[derive(Clone, Debug)]
 pub struct Computed {
     /// The name in the model.
@@ -56,11 +56,11 @@ pub struct Computed {
     pub bytes: Bytes,
 }
 
-/// Runs the model at `path`. Inputs that are not given, and have no default, are drawn where `draw` says how.
+/// Runs the model at `path`. Inputs that are not given, and have no default, are drawn as `draw` says.
 ///
 /// # Errors
-/// `OP710` for a value that is missing or does not fit; `OP702` when the runtime lacks something that the model uses,
-/// an operator or a budget; `OP703` when it fails; `OP709` when what it gives are not the outputs that the model declares.
+/// `OP710` for a value that is missing or does not fit; `OP702` if the runtime lacks an operator or a budget that the
+/// model needs; `OP703` if it fails; `OP709` if its outputs are not those that the model declares.
 pub fn run(
     runtime: &Runtime,
     path: &Path,
@@ -94,10 +94,10 @@ pub fn run(
     Ok(Run { executor, inputs: of(&inputs)?, outputs: of(&tensors)?, seconds, tensors })
 }
 
-/// What the model at `path` declares, and the value of every input that has one: given, or drawn where `draw` says how.
+/// Returns the ports of the model at `path`, and the value of every input that has one: given, or drawn as `draw` says.
 ///
 /// # Errors
-/// `OP710` for a value that is missing or does not fit, and what reading the model gives.
+/// `OP710` for a value that is missing or does not fit, and errors of reading the model.
 pub fn inputs(
     path: &Path,
     given: &Given,
@@ -105,7 +105,7 @@ pub fn inputs(
     draw: Option<Draw>,
 ) -> Result<(Signature, Vec<Computed>), Diagnostic> {
     let file = OnnxFile::open(path)?;
-    // A runtime may crash on data that is not there.
+    // A runtime may crash on missing data.
     file.check_data()?;
     check_calls(&file.proto)?;
     let signature = Signature::of(&file)?;
@@ -120,8 +120,8 @@ pub fn inputs(
     Ok((signature, inputs))
 }
 
-/// [`inputs`]; where the user states no size and gives no value, and the model has dynamic dimensions, the sizes and values
-/// of the first call that verification draws.
+/// Like [`inputs`]; if the user states no size and gives no value, and the model has dynamic dimensions, returns the
+/// sizes and values of the first call that verification draws.
 ///
 /// # Errors
 /// Those of [`inputs`].

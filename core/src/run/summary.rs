@@ -1,4 +1,4 @@
-//! What a tensor holds, in a few numbers.
+//! The contents of a tensor, summarized in a few numbers.
 
 use std::borrow::Cow;
 
@@ -9,22 +9,22 @@ use super::Computed;
 use crate::diagnose::{Code, Diagnostic};
 use crate::ops::{Elements, Tensor};
 
-/// A tensor in a line.
+/// A one-line summary of a tensor.
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Summary {
     /// The name in the model.
     pub name: String,
-    /// Element type.
+    /// The element type.
     pub dtype: &'static str,
     /// The extents.
     pub shape: Vec<u64>,
-    /// The least element that is a number; of complex numbers the least absolute value.
+    /// The least element, without NaN; for complex numbers the least absolute value.
     pub min: Option<Number>,
-    /// The greatest.
+    /// The greatest element, likewise.
     pub max: Option<Number>,
-    /// The mean of the elements that are numbers.
+    /// The mean, without NaN.
     pub mean: Option<Number>,
-    /// How many elements are no number.
+    /// The number of NaN elements.
     pub nan: u64,
 }
 
@@ -48,7 +48,7 @@ impl JsonSchema for Number {
 }
 
 impl Serialize for Number {
-    /// An infinity is a text, which JSON has no number for.
+    /// Infinity and NaN are texts, since JSON has no numbers for them.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Int(n) => serializer.serialize_i128(*n),

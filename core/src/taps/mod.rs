@@ -1,11 +1,11 @@
-//! The values inside of a model, held against those of a reference as they come.
+//! Intermediate values of a model, compared with those of a reference in rounds.
 //!
-//! A [`Side`] gives intermediate values by their names: a runtime that runs the model, one that runs another model, or
-//! what was recorded of PyTorch. [`Taps`] are the places of the one model at which the other side has a value as well, in
-//! topological order. [`compare`] asks both sides for them in rounds whose values fit into a bound of memory, and keeps
-//! of each pair of values nothing but a [`Row`].
+//! A [`Side`] supplies intermediate values by their names: a runtime that runs the model, one that runs another model,
+//! or a recording from PyTorch. [`Taps`] are the values of the model that the other side has as well, in topological
+//! order. [`compare`] requests them from both sides in rounds whose values fit into a memory limit, and keeps only a
+//! [`Row`] of each pair of values.
 //!
-//! What a row may be off is stated in [`growth`].
+//! The bound on the error of a row is defined in [`growth`].
 
 mod cut;
 mod growth;
@@ -32,15 +32,15 @@ pub use rounds::{MEMORY, Round, Rounds, compare};
 pub use side::{ModelSide, Side};
 pub use tensors::{Distance, distance};
 
-/// What is to be said of a value.
+/// The verdict on a value.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "is", content = "why")]
 pub enum Verdict {
-    /// It is what the reference has, or no farther from it than its inputs and rounding explain.
+    /// It agrees with the reference within the error that its inputs and rounding explain.
     Agrees,
-    /// It is farther from the reference than its inputs and rounding explain.
+    /// Its error is larger than its inputs and rounding explain.
     Departs,
-    /// It cannot be judged, and why.
+    /// It cannot be judged, for this reason.
     NotJudged(String),
 }
 
@@ -49,7 +49,7 @@ pub enum Verdict {
 pub struct Row {
     /// Its name.
     pub value: String,
-    /// The name of its counterpart, where that is another one.
+    /// The name of its counterpart, if that is different.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counterpart: Option<String>,
     /// The node that computes it.
@@ -57,46 +57,46 @@ pub struct Row {
     pub place: Place,
     /// Element type and extents, `f32[2, 3]`.
     pub got: String,
-    /// Those of the counterpart.
+    /// The element type and extents of the counterpart.
     pub expected: String,
-    /// How the two differ; `None` where their shapes do.
+    /// The difference of the two; `None` if their shapes differ.
     pub difference: Option<Difference>,
-    /// The largest difference relative to the largest expected magnitude; the share of wrong elements where they are
-    /// integers or truth values. 1 where types, shapes or infinities differ.
+    /// The largest difference relative to the largest expected magnitude; the share of wrong elements for integers
+    /// and truth values. 1 if types, shapes or infinities differ.
     pub error: f64,
-    /// The largest error among what the node reads.
+    /// The largest error among the node's inputs.
     pub error_of_inputs: f64,
-    /// The error that is no reason for suspicion: see [`growth`].
+    /// The largest error that does not raise suspicion: see [`growth`].
     pub allowed: f64,
-    /// What that makes of it.
+    /// The verdict.
     pub verdict: Verdict,
-    /// The element type that it has in the model.
+    /// Its element type in the model.
     #[serde(skip)]
     pub dtype: Option<DType>,
-    /// Whether the counterpart can stand in for it: it has the same shape.
+    /// Whether the counterpart can replace it: it has the same shape.
     #[serde(skip)]
     pub is_usable: bool,
-    /// Whether its node reads a value whose elements stand in another order than the reference's.
+    /// Whether its node reads a value whose elements are in another order than the reference's.
     #[serde(skip)]
     pub reads_reordered: bool,
 }
 
-/// The values of a model beside those of a reference.
+/// The values of a model, compared with those of a reference.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Report {
-    /// What computed the model's values.
+    /// The source of the model's values.
     pub model: String,
-    /// Where the others come from.
+    /// The source of the reference's values.
     pub reference: String,
-    /// One for each value that has a counterpart, in topological order of the model.
+    /// A row for each value that has a counterpart, in topological order of the model.
     pub rows: Vec<Row>,
-    /// How many values of the main graph have none.
+    /// The number of values of the main graph without a counterpart.
     pub without_counterpart: usize,
-    /// In how many rounds the values were asked for.
+    /// The number of rounds.
     pub rounds: usize,
-    /// Whether every value with a counterpart was compared; else the search ended before.
+    /// Whether every value with a counterpart was compared; otherwise the search ended earlier.
     pub complete: bool,
-    /// Why values were handed over that were to be compared where they are.
+    /// The reason why values that should have been compared in place were transferred.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_in_place: Option<String>,
 }

@@ -1,9 +1,8 @@
-//! Which module of a program does not convert, or computes something else: `onnxport.pieces` of the Python package,
-//! called on an archive with the inputs that it recorded.
+//! Finds the module of a program that does not convert or diverges: calls `onnxport.pieces` of the Python package on
+//! an archive with its recorded inputs.
 //!
-//! Only PyTorch runs a module by itself. So the Python that the user works with does it, in a process of its own; a
-//! program that is a Python already calls it there ([`Caller`]). PyTorch may run code of the file: who asks for this
-//! trusts it.
+//! Only PyTorch can run a single module. So the user's own Python does it, in a separate process; a host that runs
+//! inside Python calls it in place ([`Caller`]). PyTorch may run code from the file, so the caller must trust it.
 
 #[cfg(all(test, unix))]
 mod tests;
@@ -19,20 +18,20 @@ use crate::diagnose::{Code, Diagnostic};
 use crate::interpreter::{self, Python};
 use crate::verify::child::Child;
 
-/// What calls `pieces`.
+/// The script that calls `pieces`.
 const SCRIPT: &str = include_str!("pieces.py");
-/// How long it may take where the user does not say: every piece is exported and run.
+/// The default time limit: every piece is exported and run.
 const PATIENCE: Duration = Duration::from_hours(1);
 
-/// How modules are looked at: keywords of `onnxport.pieces`.
+/// The options for examining modules: keywords of `onnxport.pieces`.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Options {
     /// The opset that they are converted to.
     #[serde(rename = "opset_version")]
     pub opset: i64,
-    /// Look at all modules, and not only into those that are bad.
+    /// Examine all modules, not only those inside failing ones.
     pub all: bool,
-    /// Let one stand for all layers of equal code, settings and shapes.
+    /// Examine only one of several layers with equal code, settings and shapes.
     pub once: bool,
     /// Plugins to convert with.
     pub plugins: Vec<PathBuf>,
@@ -41,20 +40,20 @@ pub struct Options {
     pub options: serde_json::Map<String, serde_json::Value>,
 }
 
-/// What is told the step that begins, and says whether to go on.
+/// A callback that receives the name of each step as it begins, and returns whether to go on.
 pub type Tell = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
-/// What calls `pieces` within this process: given the archive, the keywords as JSON and whom to tell the steps, it returns
-/// what `to_json` of the result gives, or a sentence that says why there is none.
+/// Calls `pieces` within this process. The arguments are the archive, the keywords as JSON, and the callback for steps.
+/// It returns the result's `to_json`, or a sentence that says why there is no result.
 pub type Caller = fn(&Path, &str, Tell) -> Result<String, String>;
 
-/// What became of a module.
+/// The verdict on a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 pub enum Verdict {
-    /// It converts, and computes what the module does.
+    /// It converts, and the model agrees with the module.
     #[serde(rename = "agrees")]
     Agrees,
-    /// It computes something else.
+    /// The model diverges from the module.
     #[serde(rename = "disagrees")]
     Disagrees,
     /// onnxport refuses it.
@@ -66,13 +65,13 @@ pub enum Verdict {
     /// ONNX Runtime does not run the model.
     #[serde(rename = "does not run")]
     Unrun,
-    /// PyTorch does not run it outside of the model.
+    /// PyTorch cannot run it outside the model.
     #[serde(rename = "does not run by itself")]
     Dependent,
     /// The call does not reach it.
     #[serde(rename = "not called")]
     Uncalled,
-    /// Nothing was wrong around it.
+    /// It was not examined, because the module around it has no problem.
     #[serde(rename = "not looked at")]
     Unseen,
 }
@@ -93,7 +92,7 @@ impl Verdict {
     }
 }
 
-/// A difference; what JSON has no number for is a text.
+/// A difference; infinities and NaN, which JSON lacks, are texts.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(untagged)]
 pub enum Measure {
@@ -103,16 +102,16 @@ pub enum Measure {
     Text(String),
 }
 
-/// What was said when a module was converted by itself.
+/// A diagnostic from the isolated conversion of a module.
 #[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 pub struct Said {
     /// `error`, `warning` or `note`.
     pub severity: String,
     /// The code, such as `OP301`.
     pub code: String,
-    /// The sentence.
+    /// The message.
     pub message: String,
-    /// All else that the diagnostic has.
+    /// The other keys of the diagnostic.
     #[serde(flatten)]
     pub more: serde_json::Map<String, serde_json::Value>,
 }
@@ -120,25 +119,25 @@ pub struct Said {
 /// A module.
 #[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 pub struct Node {
-    /// Where it is in the program, such as `layers.3.norm`; empty for the program itself.
+    /// Its path in the program, such as `layers.3.norm`; empty for the program itself.
     pub path: String,
     /// Its class.
     pub kind: String,
-    /// How often it is called.
+    /// The number of its calls.
     pub calls: u64,
-    /// What became of it.
+    /// The outcome.
     pub verdict: Verdict,
-    /// Why.
+    /// The reason.
     pub reason: Option<String>,
-    /// The largest difference from what the module computes.
+    /// The largest difference from the module's results.
     pub max_abs_diff: Option<Measure>,
     /// The same, relative to the expected value.
     pub max_rel_diff: Option<Measure>,
-    /// The path of a module that stands for this one.
+    /// The path of the equal module that was examined instead.
     pub like: Option<String>,
-    /// It is bad, and nothing in it is by itself.
+    /// A problem originates here: the module fails, and no module inside it does.
     pub begins: bool,
-    /// What was said when it was converted.
+    /// The diagnostics of its conversion.
     pub diagnostics: Vec<Said>,
     /// The modules directly in it.
     pub children: Vec<Node>,
@@ -163,17 +162,17 @@ impl Node {
 pub struct Pieces {
     /// Whether the whole program converts and agrees.
     pub ok: bool,
-    /// How many conversions that took.
+    /// The number of conversions.
     pub conversions: u64,
     /// The program.
     pub root: Node,
-    /// What ran it, with versions.
+    /// The Python that ran it, with versions.
     #[serde(skip_deserializing)]
     pub python: String,
 }
 
 impl Pieces {
-    /// The modules in which what is wrong begins, in order.
+    /// Returns the modules in which a problem originates, in order.
     pub fn found(&self) -> Vec<&Node> {
         let mut found = Vec::new();
         self.root.collect(&mut found);
@@ -190,11 +189,11 @@ enum Answer {
     Tree(Box<Pieces>),
 }
 
-/// Looks at the modules of the archive at `path`, within `limit`; `caller` does it where this process is a Python. `tell`
-/// is told the steps.
+/// Examines the modules of the archive at `path`, within `limit`, through `caller` if this process is a Python. `tell`
+/// receives the steps.
 ///
 /// # Errors
-/// `OP706` where there is no Python that can, it fails, or was not to go on.
+/// `OP706` if there is no suitable Python, if it fails, or if `tell` stopped it.
 pub fn modules(
     path: &Path,
     options: &Options,
@@ -223,7 +222,7 @@ fn read(message: &[u8]) -> Result<Answer, String> {
     let wrong = |error: serde_json::Error| format!("its answer is not one: {error}");
     match serde_json::from_slice(message).map_err(wrong)? {
         Answer::Error { error } => Err(error),
-        // What is bad begins somewhere.
+        // A failure must originate somewhere.
         Answer::Tree(pieces) if !pieces.ok && pieces.found().is_empty() => {
             Err("its answer is not one: nothing is wrong in a program that is".to_owned())
         }

@@ -1,4 +1,4 @@
-//! What a backend compiles a region to: bytes that only its runtime understands.
+//! A compiled region: bytes that only the backend's runtime understands.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -8,10 +8,10 @@ use tempfile::NamedTempFile;
 
 use crate::tensor::{DType, LazyTensor, MappedFile, Source};
 
-/// Blobs of more bytes than this are kept on disk while the model is made.
+/// The size in bytes above which a blob is kept on disk during the conversion.
 const MAX_IN_MEMORY: usize = 1 << 20;
 
-/// Bytes that grow at their end.
+/// A blob under construction, which only grows at its end.
 #[derive(Default)]
 pub(super) struct Blob {
     memory: Vec<u8>,
@@ -20,7 +20,7 @@ pub(super) struct Blob {
     len: u64,
 }
 
-/// A blob that is complete.
+/// A complete blob.
 #[derive(Clone, Debug)]
 pub(super) struct Finished {
     /// The bytes, a tensor of u8.
@@ -50,7 +50,7 @@ impl Blob {
         }
     }
 
-    /// The bytes, to be read where they are.
+    /// Returns the bytes, readable in place.
     pub(super) fn finish(self) -> io::Result<Finished> {
         let digest = self.hash.finalize();
         let mut sha256 = String::new();

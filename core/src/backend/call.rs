@@ -1,7 +1,7 @@
-//! The host's side of `backend/1`: what a backend can ask and do during `claim` and `compile`.
+//! The host's side of `backend/1`: the callbacks of a backend during `claim` and `compile`.
 //!
-//! Nothing of the model changes during a call. What a backend emits is kept until it has returned and
-//! everything was checked.
+//! The model does not change during a call. The host keeps the emitted nodes until the backend has returned
+//! and everything has been checked.
 
 use onnxport_abi::backend::{BackendHost, EmitRecord, NO_BLOB, RegionView, claim_flags};
 use onnxport_abi::graph::{AttributeView, GraphContext, NOTHING};
@@ -27,7 +27,7 @@ pub(crate) fn host_table() -> Table {
     Table::of(&HOST)
 }
 
-/// What a call is for, and what the backend has said so far.
+/// The state of a call: its purpose, and the backend's answers so far.
 pub(super) enum Call {
     Claim(Box<Claim>),
     Compile(Box<Compile>),
@@ -38,7 +38,7 @@ pub(super) enum Call {
 pub(super) struct Claim {
     /// The nodes, by block and in order.
     pub(super) offered: Vec<NodeId>,
-    /// By node that was offered: whether it was claimed.
+    /// Whether each offered node was claimed.
     pub(super) claimed: FxHashMap<NodeId, bool>,
     /// The claims, and whether the nodes of each belong together.
     pub(super) groups: Vec<(Vec<NodeId>, bool)>,
@@ -67,13 +67,13 @@ pub(super) struct Compile {
     pub(super) domain: String,
     /// The region's nodes.
     pub(super) nodes: Vec<NodeId>,
-    /// What the region exchanges.
+    /// The inputs and outputs of the region.
     pub(super) ports: Ports,
-    /// What the backend made, in order.
+    /// The emitted nodes, in order.
     pub(super) made: Vec<Made>,
     /// The blobs by their numbers.
     pub(super) blobs: FxHashMap<u32, Blob>,
-    /// What the outputs become.
+    /// The replacements of the outputs.
     pub(super) answer: Option<Vec<ValueId>>,
     /// How the backend broke the contract.
     pub(super) broken: Option<String>,
@@ -81,12 +81,12 @@ pub(super) struct Compile {
     pub(super) refusal: Option<Refusal>,
     /// The region's inputs and weights.
     allowed: FxHashSet<ValueId>,
-    /// How many values were made; they are numbered from the end of the graph's own.
+    /// The number of new values; their ids follow those of the graph.
     values: u32,
     ids: [Vec<u64>; 4],
 }
 
-/// Something that a backend made.
+/// An addition by the backend.
 pub(super) enum Made {
     /// A constant, and the number of its value.
     Constant(ValueId, LazyTensor),
@@ -100,7 +100,7 @@ pub(super) struct Emitted {
     pub(super) op: String,
     pub(super) inputs: Vec<Option<ValueId>>,
     pub(super) attributes: Vec<Attribute>,
-    /// The numbers of the outputs, and what they are said to be.
+    /// The ids of the outputs, and their stated types.
     pub(super) outputs: Vec<(ValueId, Type)>,
     /// The blob, and the attribute that holds it.
     pub(super) blob: Option<(u32, String)>,
@@ -114,7 +114,7 @@ pub(super) struct Refusal {
 }
 
 impl Refusal {
-    /// The reason of a backend that gives none.
+    /// The default reason of a backend that states none.
     pub(super) fn none() -> Self {
         Self { code: String::new(), message: "no reason given".to_owned(), help: String::new() }
     }
@@ -142,7 +142,7 @@ fn with_compile(cx: GraphContext, body: impl FnOnce(&mut Access<'_>, &mut Compil
     })
 }
 
-/// Calls the backend with `model` and the state of the call. Returns its status and what it said.
+/// Calls the backend with `model` and the state of the call. Returns its status and its message.
 pub(super) fn run(
     model: &Model,
     call: Call,
@@ -157,7 +157,7 @@ pub(super) fn run(
     (status, frame.state)
 }
 
-/// What a plugin handed over, or how that breaks the contract.
+/// Returns the value that a plugin handed over, or a sentence that says how it breaks the contract.
 fn read<T>(given: Result<T, Malformed>) -> Result<T, String> {
     given.map_err(|malformed| format!("it hands over {malformed}"))
 }
@@ -321,14 +321,14 @@ impl Compile {
         Self { name, domain, nodes, ports, allowed, ..Self::default() }
     }
 
-    /// The number of a new value: behind all values of the graph.
+    /// Returns the id of a new value: the next after all values of the graph.
     fn fresh(&mut self, access: &Access<'_>) -> ValueId {
         let value = ValueId::new(access.model().graph.values.len() as u32 + self.values);
         self.values += 1;
         value
     }
 
-    /// The value that `id` names, if a replacement of the region may use it.
+    /// Returns the value that `id` names, if a replacement of the region may use it.
     fn usable(&self, access: &Access<'_>, id: u64) -> Option<ValueId> {
         let value = ValueId::new(id as u32);
         if access.epoch.value(value) != id {
@@ -410,7 +410,7 @@ fn attribute(view: &AttributeView<'_>) -> Option<Attr> {
     })
 }
 
-/// The type that a record states; `None` when it is no tensor of known element type.
+/// The type that a record states; `None` if it is not a tensor of known element type.
 fn read_type(model: &Model, record: &TypeRecord<'_>) -> Option<Type> {
     if record.kind != arg_kind::TENSOR {
         return None;

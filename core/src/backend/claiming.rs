@@ -1,4 +1,4 @@
-//! Asking a backend what it takes, and forming its regions.
+//! Asks a backend which nodes it takes, and forms its regions.
 
 use onnxport_abi::backend::backend_flags;
 use onnxport_abi::status;
@@ -15,7 +15,7 @@ use crate::host::Known;
 use crate::ir::{BlockId, NodeId};
 
 impl Running<'_> {
-    /// Offers the nodes that are left to a backend, and forms its regions.
+    /// Offers the remaining nodes to a backend, and forms its regions.
     pub(super) fn claim(&mut self, position: usize) {
         let backend = self.backends[position];
         let mut offered = Vec::new();

@@ -1,4 +1,4 @@
-//! Having regions compiled, and putting the results in their place.
+//! Compiles regions, and replaces them with the results.
 
 use onnxport_abi::status;
 use rustc_hash::FxHashMap;
@@ -39,7 +39,7 @@ impl Running<'_> {
             order::sort(&mut self.model.graph, *block, &places);
         }
         if !changed.is_empty() {
-            // Weights that went into blobs.
+            // Removes weights that went into blobs.
             tidy::model(self.model);
         }
     }
@@ -98,7 +98,7 @@ impl Running<'_> {
         }
     }
 
-    /// Imports the backend's domain when the new nodes need it.
+    /// Imports the backend's domain if the new nodes need it.
     fn import(&mut self, backend: &Selected, replaced: &Replaced) -> Result<(), String> {
         let domain = backend.entry.domain.known();
         let graph = &self.model.graph;

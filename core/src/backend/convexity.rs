@@ -1,32 +1,31 @@
-//! Contracting sets of nodes of an acyclic graph while it stays acyclic.
+//! Contracts sets of nodes of an acyclic graph so that it stays acyclic.
 //!
-//! A set of nodes is *convex* when no path leaves it and comes back. Contracting it to one node then
-//! makes no cycle. Contractions are made one after the other on the graph that the earlier ones
-//! left, so that all of them together make none either.
+//! A set of nodes is *convex* if no path leaves it and returns. Contracting it to one node then creates no
+//! cycle. Contractions are applied one after the other, each to the result of the earlier ones, so that all
+//! of them together create none either.
 
-/// How many edges may be followed per node and edge of the graph before merging is given up. The
-/// searches stay inside of a window of the order, so that real graphs do not come near it.
+/// The number of edges to follow per node and edge of the graph before merging is given up. The searches
+/// stay inside a window of the order, so real graphs stay far below it.
 const STEPS_PER_ITEM: u64 = 256;
 
-/// What became of a set that was to be contracted.
+/// The outcome of a request to contract a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Contraction {
     /// It is one node now.
     Done,
-    /// A path leaves the set through this node and comes back.
+    /// A path leaves the set through this node and returns.
     Leaves(usize),
     /// Telling would take too long.
     Unknown,
 }
 
-/// A graph, some of whose nodes were contracted. Nodes are numbered in an order in which no edge
-/// goes backwards.
+/// A graph with some contracted sets. Nodes are numbered in topological order.
 pub(super) struct Quotient {
-    /// Towards the node that stands for a contracted set.
+    /// The parent of each node on the path to the representative of its contracted set (union-find).
     parent: Vec<u32>,
-    /// By such a node: where it stands in an order in which no edge goes backwards.
+    /// For each representative: its position in a topological order.
     position: Vec<u32>,
-    /// By such a node: where its edges go, and where edges come from; own nodes may be among them.
+    /// For each representative: its successors and its predecessors; members of its own set may be among them.
     after: Vec<Vec<u32>>,
     before: Vec<Vec<u32>>,
     steps_left: u64,
@@ -49,7 +48,7 @@ impl Quotient {
         quotient
     }
 
-    /// The node that stands for `node`.
+    /// Returns the representative of `node`.
     pub(super) fn find(&self, node: usize) -> usize {
         let mut at = node;
         while self.parent[at] as usize != at {
@@ -58,7 +57,7 @@ impl Quotient {
         at
     }
 
-    /// The nodes that stand for themselves, in an order in which no edge goes backwards.
+    /// Returns the representatives in topological order.
     pub(super) fn order(&self) -> Vec<usize> {
         let mut roots: Vec<usize> =
             (0..self.parent.len()).filter(|n| self.parent[*n] as usize == *n).collect();
@@ -66,7 +65,7 @@ impl Quotient {
         roots
     }
 
-    /// The nodes from which edges lead to `root`, which stands for itself.
+    /// Returns the predecessors of `root`, a representative.
     pub(super) fn predecessors(&mut self, root: usize) -> Vec<usize> {
         let list = std::mem::take(&mut self.before[root]);
         let list = self.tidy(list, root);
@@ -76,7 +75,7 @@ impl Quotient {
         found
     }
 
-    /// Sorts nodes that stand for themselves by where they stand.
+    /// Sorts representatives by their position.
     pub(super) fn sort_by_position(&self, roots: &mut [usize]) {
         roots.sort_unstable_by_key(|n| self.position[*n]);
     }
@@ -86,7 +85,7 @@ impl Quotient {
         self.steps_left == 0
     }
 
-    /// Makes the set one node, if it is convex.
+    /// Contracts the set to one node, if it is convex.
     pub(super) fn contract(&mut self, set: &[usize]) -> Contraction {
         let mut roots: Vec<usize> = set.iter().map(|n| self.find(*n)).collect();
         roots.sort_unstable();
@@ -106,8 +105,8 @@ impl Quotient {
             Ok(found) => found,
             Err(stop) => return stop,
         };
-        // What leads into the set comes before it, what follows from it after; both take the places
-        // that the three have now (Pearce and Kelly, 2006).
+        // Nodes that lead into the set come before it, nodes that follow from it after; all take the
+        // positions that the three groups have now (Pearce and Kelly, 2006).
         let mut places: Vec<u32> =
             roots.iter().chain(&below).chain(&above).map(|n| self.position[*n]).collect();
         places.sort_unstable();
@@ -122,7 +121,7 @@ impl Quotient {
         Contraction::Done
     }
 
-    /// Makes each set one node. All of them together must be known to make no cycle.
+    /// Contracts each set to one node. It must be known that all of them together create no cycle.
     pub(super) fn contract_unchecked(&mut self, sets: &[Vec<usize>]) {
         for set in sets {
             let mut roots: Vec<usize> = set.iter().map(|n| self.find(*n)).collect();
@@ -133,7 +132,7 @@ impl Quotient {
         self.sort();
     }
 
-    /// Gives every node a position again, the smallest possible one first.
+    /// Renumbers all nodes, the smallest possible position first.
     fn sort(&mut self) {
         let roots = self.order();
         let mut waiting: Vec<usize> = vec![0; self.parent.len()];
@@ -167,8 +166,8 @@ impl Quotient {
         }
     }
 
-    /// The nodes outside of `roots` that edges lead to, or from, with positions inside of the
-    /// window, sorted by position.
+    /// Returns the successors or predecessors of `roots` outside them, with positions inside the window,
+    /// sorted by position.
     fn reach(&mut self, roots: &[usize], window: (u32, u32), way: Way) -> Result<Vec<usize>, Contraction> {
         let mut found: Vec<usize> = Vec::new();
         let mut seen = rustc_hash::FxHashSet::default();
@@ -201,10 +200,10 @@ impl Quotient {
         Ok(found)
     }
 
-    /// Joins nodes that stand for themselves and returns the one that stands for all.
+    /// Joins representatives and returns the one that represents the union.
     fn join(&mut self, roots: &[usize]) -> usize {
         let size = |n: &usize| self.after[*n].len() + self.before[*n].len();
-        // The longest lists stay where they are.
+        // The longest lists are not moved.
         let root = roots.iter().copied().max_by_key(|n| (size(n), std::cmp::Reverse(*n))).unwrap_or(0);
         let first = roots.iter().map(|r| self.position[*r]).min().unwrap_or(0);
         for other in roots.iter().filter(|r| **r != root) {
@@ -218,7 +217,7 @@ impl Quotient {
         root
     }
 
-    /// A list of neighbours of `root`: each once, by the node that stands for it, `root` left out.
+    /// Deduplicates a list of neighbours of `root`: each becomes its representative, and `root` is left out.
     fn tidy(&mut self, mut list: Vec<u32>, root: usize) -> Vec<u32> {
         for node in &mut list {
             let end = self.find(*node as usize);

@@ -1,4 +1,4 @@
-//! What flows between the nodes of a block.
+//! The flow of values between the nodes of a block.
 
 use rustc_hash::FxHashMap;
 
@@ -8,14 +8,14 @@ use crate::ir::{BlockId, Def, Graph, NodeId, ValueId};
 pub(super) struct Flow {
     /// The nodes, in the block's order.
     pub(super) nodes: Vec<NodeId>,
-    /// Where a node stands in [`Flow::nodes`].
+    /// The position of a node in [`Flow::nodes`].
     pub(super) index: FxHashMap<NodeId, u32>,
-    /// From a node to one that needs it, by position; may stand more than once.
+    /// Edges from a node to a user of its outputs, by position; may contain duplicates.
     pub(super) edges: Vec<(u32, u32)>,
 }
 
 impl Flow {
-    /// The flow of `block`. A node with nested blocks needs what they use from outside.
+    /// Computes the flow of `block`. A node with nested blocks needs the outside values that they use.
     pub(super) fn of(graph: &Graph, block: BlockId) -> Self {
         let nodes: Vec<NodeId> = graph.order(block).collect();
         let index: FxHashMap<NodeId, u32> = nodes.iter().enumerate().map(|(i, n)| (*n, i as u32)).collect();
@@ -35,7 +35,7 @@ impl Flow {
     }
 }
 
-/// Every value that the nodes of `block` or its outputs use, nested blocks included.
+/// Visits every value that the nodes of `block` or its outputs use, nested blocks included.
 fn each_use(graph: &Graph, block: BlockId, visit: &mut impl FnMut(ValueId)) {
     let mut pending = vec![block];
     while let Some(block) = pending.pop() {

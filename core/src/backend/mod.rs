@@ -1,15 +1,15 @@
-//! Backends: parts of a model become what a piece of hardware runs.
+//! Backends: regions of a model are compiled for specific hardware.
 //!
 //! ```text
 //! model ─ offer ─→ claims ─ partition ─→ regions ─ compile ─→ replacements ─→ model
 //!        profile   plugin                          plugin     checked
 //! ```
 //!
-//! For every backend that the user names, in that order: the nodes that its capabilities cover are
-//! offered, the plugin claims some of them, and regions are formed. Then every region is compiled and
-//! replaced. What nobody claims stays plain ONNX, with the reasons in the [`Partitioned`].
+//! For each backend that the user names, in that order: the host offers the nodes that the backend's
+//! capabilities cover, the plugin claims some of them, and the host forms regions. Then it has each region
+//! compiled and replaces it. Unclaimed nodes stay plain ONNX; [`Partitioned`] has the reasons.
 //!
-//! The order of backends, claims and nodes decides everything; equal models give equal results.
+//! The result depends only on the order of backends, claims and nodes: equal models give equal results.
 
 mod blob;
 mod call;
@@ -38,19 +38,19 @@ pub use profile::flaw;
 pub use report::{BackendReport, Partitioned, RefusalReport, RegionReport, Stage};
 pub use stage::{Backed, run};
 
-/// Under [`Blobs::Auto`], blobs of at most this many bytes are attributes of their nodes. A model is
-/// read into memory as a whole, so that larger ones are better off in a file.
+/// Under [`Blobs::Auto`], the size in bytes up to which blobs are attributes of their nodes. A model is
+/// read into memory as a whole, so larger ones are better off in a file.
 pub const EMBED_BYTES: u64 = 1 << 20;
 
-/// Where blobs go.
+/// The location of blobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Blobs {
-    /// Into the model up to [`EMBED_BYTES`] each, else beside it.
+    /// In the model up to [`EMBED_BYTES`] each, else in files beside it.
     #[default]
     Auto,
     /// Into the model.
     Embed,
-    /// Into files beside the model.
+    /// In files beside the model.
     File,
 }
 
@@ -66,14 +66,14 @@ impl FromStr for Blobs {
     }
 }
 
-/// What the user asks of backends.
+/// The user's options for backends.
 #[derive(Clone, Debug, Default)]
 pub struct BackendOptions {
     /// The backends, by id, in the order in which they claim. None leaves the model as it is.
     pub backends: Vec<String>,
-    /// Where blobs go.
+    /// The location of blobs.
     pub blobs: Blobs,
-    /// What files beside the model start with: the name of the model's file.
+    /// The prefix of files beside the model: the name of the model's file.
     pub stem: String,
     /// Form regions, but compile none.
     pub dry_run: bool,

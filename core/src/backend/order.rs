@@ -8,8 +8,8 @@ use rustc_hash::FxHashMap;
 use super::flow::Flow;
 use crate::ir::{BlockId, Graph, NodeId};
 
-/// Orders the nodes of `block` so that each comes after those that it needs, and otherwise by `places`.
-/// A node without a place keeps that of the node before it.
+/// Orders the nodes of `block` so that each comes after its inputs, and otherwise by `places`. A node
+/// without a place takes that of the node before it.
 pub(super) fn sort(graph: &mut Graph, block: BlockId, places: &FxHashMap<NodeId, usize>) {
     let flow = Flow::of(graph, block);
     let mut after: Vec<Vec<u32>> = vec![Vec::new(); flow.nodes.len()];

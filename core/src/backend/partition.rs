@@ -1,15 +1,14 @@
-//! From claims to regions: sets of nodes that are convex, as large as they can be, and together
-//! make no cycle.
+//! Forms regions from claims: convex sets of nodes, as large as possible, that together create no cycle.
 //!
 //! Regions are formed in three steps, each of them deterministic:
 //!
 //! 1. Nodes that a backend wants together become one, or its claim is dropped.
-//! 2. Every node gets a level: that of the nodes it needs, and one more where a claimed node needs one
-//!    that is not claimed. A path that leaves the claimed nodes comes back at a higher level, so that
-//!    claimed neighbours of one level are convex, and all such sets together make no cycle. This is
-//!    linear, and forms nearly all of most regions.
-//! 3. Neighbouring regions of different levels are joined where no path runs around the edge between
-//!    them, until there are none left or the steps that [`convexity`](super::convexity) grants end.
+//! 2. Every node gets a level: the highest level of its inputs, plus one if it is claimed and such an input
+//!    is not. A path that leaves the claimed nodes returns at a higher level, so claimed neighbours of one
+//!    level are convex, and all such sets together create no cycle. This takes linear time, and forms nearly
+//!    all of most regions.
+//! 3. Neighbouring regions of different levels are joined if no path runs around the edge between them,
+//!    until there are none left or the step limit of [`convexity`](super::convexity) is reached.
 
 use super::convexity::{Contraction, Quotient};
 
@@ -22,19 +21,19 @@ pub(super) struct Group {
     pub(super) together: bool,
 }
 
-/// A group that cannot be one region: a path leaves it and comes back through a node.
+/// A group that cannot be one region: a path leaves it and returns through a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct NotConvex {
     /// The group, by position among the claims.
     pub(super) group: usize,
-    /// A node outside of it, by position in the block; `None` when it was not looked for to the end.
+    /// A node outside it, by position in the block; `None` if the search was cut short.
     pub(super) through: Option<usize>,
 }
 
 /// The regions of one block.
 pub(super) struct Partition {
     quotient: Quotient,
-    /// By node: whether the backend that claims has it.
+    /// Whether the backend claimed each node.
     claimed: Vec<bool>,
 }
 
@@ -71,7 +70,7 @@ impl Partition {
         (self.regions(), dropped)
     }
 
-    /// The claimed nodes by the node that stands for them.
+    /// Returns the claimed nodes, grouped by their representative.
     fn regions(&self) -> Vec<Vec<u32>> {
         let mut regions: std::collections::BTreeMap<usize, Vec<u32>> = std::collections::BTreeMap::new();
         for node in (0..self.claimed.len()).filter(|n| self.claimed[*n]) {
@@ -106,7 +105,7 @@ impl Partition {
         sets.into_values().filter(|set| set.len() > 1).collect()
     }
 
-    /// Joins neighbouring regions where that makes no cycle.
+    /// Joins neighbouring regions if that creates no cycle.
     fn join_levels(&mut self) {
         let mut changed = true;
         while std::mem::take(&mut changed) {
@@ -117,7 +116,7 @@ impl Partition {
                 let mut node = self.quotient.find(node);
                 let mut before = self.quotient.predecessors(node);
                 before.retain(|p| self.claimed[*p]);
-                // The nearest first: what lies between two regions may belong to both.
+                // Nearest first: nodes between two regions may belong to both.
                 self.quotient.sort_by_position(&mut before);
                 for p in before.into_iter().rev() {
                     match self.quotient.contract(&[p, node]) {

@@ -1,4 +1,4 @@
-//! What backends say that they can take, and which nodes fit that.
+//! The capabilities that backends state, and the nodes that they cover.
 
 use onnxport_abi::backend::{BackendEntry, OpRecord, layout, op_flags};
 
@@ -7,7 +7,7 @@ use crate::host::Known;
 use crate::ir::{Graph, Model, NodeId, Shape, Type, ValueId};
 use crate::tensor::DType;
 
-/// What is wrong with a backend's description of itself, if anything is.
+/// Returns the defect in a backend's description of itself, if there is one.
 pub fn flaw(entry: &BackendEntry) -> Option<String> {
     let id = entry.id.known();
     if id.is_empty() || !id.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_')) {
@@ -37,7 +37,7 @@ pub fn flaw(entry: &BackendEntry) -> Option<String> {
     })
 }
 
-/// The diagnostic of a backend that cannot be used.
+/// Returns the diagnostic for a backend that cannot be used.
 pub(super) fn malformed(plugin: &str, entry: &BackendEntry, flaw: &str) -> Diagnostic {
     let message = format!("the backend `{}` of plugin `{plugin}` cannot be used: {flaw}", entry.id.known());
     let mut diagnostic = Diagnostic::error(Code::BACKEND_CAPABILITIES, message);
@@ -45,8 +45,8 @@ pub(super) fn malformed(plugin: &str, entry: &BackendEntry, flaw: &str) -> Diagn
     diagnostic
 }
 
-/// Why `entry` cannot take `node`; `Ok` when a record covers it. The reasons name no sizes, so that
-/// equal ones can be counted.
+/// Explains why `entry` cannot take `node`; `Ok` if a record covers it. The reasons contain no sizes, so
+/// that equal ones can be counted.
 pub(super) fn covers(entry: &BackendEntry, model: &Model, node: NodeId) -> Result<(), String> {
     let data = &model.graph.nodes[node];
     if data.blocks().next().is_some() {
@@ -62,7 +62,7 @@ pub(super) fn covers(entry: &BackendEntry, model: &Model, node: NodeId) -> Resul
     for record in records {
         match fits(record, version, &model.graph, node) {
             Ok(()) => return Ok(()),
-            // The record that stands first is the one that its author thinks of.
+            // The first record is the one that its author has in mind.
             Err(why) => _ = reason.get_or_insert(why),
         }
     }

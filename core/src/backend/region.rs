@@ -1,13 +1,13 @@
-//! Regions: what goes in, what comes out, which weights they need.
+//! Regions: their inputs, outputs and weights.
 
 use rustc_hash::FxHashSet;
 
 use crate::ir::{BlockId, Def, Graph, NodeId, ValueId};
 
-/// Nodes of one block that are to be compiled together.
+/// Nodes of one block to be compiled together.
 #[derive(Clone, Debug)]
 pub(super) struct Region {
-    /// A name that no other region of the model has.
+    /// A unique name within the model.
     pub(super) name: String,
     /// The backend, by position in the user's choice.
     pub(super) backend: usize,
@@ -17,7 +17,7 @@ pub(super) struct Region {
     pub(super) nodes: Vec<NodeId>,
 }
 
-/// What a region exchanges with the rest of the model.
+/// The values that a region exchanges with the rest of the model.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ports {
     /// Values from outside, in the order of their first use.
@@ -29,7 +29,7 @@ pub(super) struct Ports {
 }
 
 impl Region {
-    /// What the region exchanges; `returned` are the values that blocks return.
+    /// Returns the inputs and outputs of the region; `returned` are the values that blocks return.
     pub(super) fn ports(&self, graph: &Graph, returned: &FxHashSet<ValueId>) -> Ports {
         let inside: FxHashSet<NodeId> = self.nodes.iter().copied().collect();
         let mut ports = Ports::default();
@@ -55,7 +55,7 @@ impl Region {
     }
 }
 
-/// The values that blocks return, nested ones included: uses of them are in no list.
+/// Returns the values that blocks return, nested ones included: such uses are in no list.
 pub(super) fn returned(graph: &Graph, blocks: &[BlockId]) -> FxHashSet<ValueId> {
     blocks.iter().flat_map(|block| graph.blocks[*block].outputs().iter().copied()).collect()
 }

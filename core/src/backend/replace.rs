@@ -1,4 +1,4 @@
-//! Putting what a backend made in the place of a region.
+//! Replaces a region with the nodes that a backend emitted.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -11,23 +11,23 @@ use crate::ir::{Artefact, Attr, Attribute, Def, Model, NodeId, Type, ValueId};
 use crate::ops::infer;
 use crate::valid::dims_differ;
 
-/// What a region became.
+/// The result of a replacement.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Replaced {
     /// The new nodes, in order.
     pub(super) nodes: Vec<NodeId>,
     /// The bytes of all blobs.
     pub(super) blob_bytes: u64,
-    /// The files that lie beside the model.
+    /// The files beside the model.
     pub(super) files: Vec<String>,
 }
 
-/// Replaces `region` in `model` by what `compile` holds. The new nodes stand at the end of the block;
-/// the caller sorts it. Where blobs go, `blobs` says; files are named after `stem`.
+/// Replaces `region` in `model` with the contents of `compile`. The new nodes go to the end of the block;
+/// the caller sorts it. `blobs` says where blobs are stored; their files are named after `stem`.
 ///
 /// # Errors
-/// A sentence without a subject when the replacement is not one: it has other outputs, or breaks the
-/// contract. The model is of no use then.
+/// A sentence without a subject if the replacement has other outputs or breaks the contract. The model is
+/// unusable then.
 pub(super) fn replace(
     model: &mut Model,
     region: &Region,
@@ -72,7 +72,7 @@ pub(super) fn replace(
             _ => None,
         };
         let (node, place) = by.unwrap_or_else(|| {
-            // An input that comes out again, or an output that is asked for twice.
+            // An output that is also an input, or is requested twice.
             let node = model.graph.append(region.block, "", "Identity", [Some(new)], Vec::new(), 1, origin);
             replaced.nodes.push(node);
             (node, 0)
@@ -104,7 +104,7 @@ fn finished(
     if embed {
         return Ok(vec![attribute(name.clone(), Attr::Tensor(data))]);
     }
-    // A name of its own for every content: see `core/src/write/artefacts.rs`.
+    // A unique name for every content: see `core/src/write/artefacts.rs`.
     let hash = sha256.get(..16).unwrap_or_default();
     let file = format!("{stem}.{hash}.bin");
     replaced.files.push(file.clone());
@@ -119,7 +119,7 @@ fn finished(
     ])
 }
 
-/// Appends a node to the region's block, and gives its outputs their types.
+/// Appends a node to the region's block, and sets the types of its outputs.
 fn append(
     model: &mut Model,
     region: &Region,
@@ -148,8 +148,7 @@ fn append(
     Ok(node)
 }
 
-/// Whether `new` can stand for `old`: the element type and the number of axes are equal, and no extent is
-/// surely another.
+/// Whether `new` can replace `old`: element type and rank are equal, and no extent certainly differs.
 fn agree(model: &mut Model, old: ValueId, new: ValueId) -> Result<(), String> {
     let (old, new) = (model.graph.values[old].ty.clone(), model.graph.values[new].ty.clone());
     let (Some(was), Some(is)) = (old.dtype(), new.dtype()) else {
@@ -185,7 +184,7 @@ fn remove(model: &mut Model, nodes: &[NodeId], kept: &[ValueId]) {
     debug_assert!(kept.iter().all(|v| graph.values[*v].def == Def::Gone), "outputs of the region");
 }
 
-/// Makes `old` the output at `place` of `node`. It keeps its name, its type and where it is used.
+/// Makes `old` the output at `place` of `node`. It keeps its name, its type and its uses.
 fn rehome(model: &mut Model, old: ValueId, node: NodeId, place: usize) {
     let graph = &mut model.graph;
     let Some(slot) = graph.nodes[node].outputs.get_mut(place) else { return };
@@ -196,7 +195,7 @@ fn rehome(model: &mut Model, old: ValueId, node: NodeId, place: usize) {
     graph.values[stand_in].def = Def::Gone;
 }
 
-/// One origin for nodes that replace `nodes`: what they have in common, and what they are called.
+/// Merges the origins of `nodes` into one for their replacement: the common part, and their names.
 fn merged(model: &mut Model, nodes: &[NodeId]) -> Option<OriginId> {
     let mut ids: Vec<OriginId> = nodes.iter().filter_map(|n| model.graph.nodes[*n].origin).collect();
     ids.dedup();
@@ -226,7 +225,7 @@ fn merged(model: &mut Model, nodes: &[NodeId]) -> Option<OriginId> {
     Some(model.origins.push(origin))
 }
 
-/// The path of the innermost module that holds both.
+/// Returns the path of the innermost common module.
 fn common(a: &str, b: &str) -> String {
     let parts = a.split('.').zip(b.split('.')).take_while(|(a, b)| a == b).map(|(a, _)| a);
     parts.collect::<Vec<_>>().join(".")

@@ -7,7 +7,7 @@ use crate::diagnose::{Code, Diagnostic, Report};
 use crate::host::Host;
 use crate::host::Known;
 
-/// A backend that the user asked for.
+/// A backend that the user requested.
 #[derive(Clone, Copy)]
 pub(super) struct Selected {
     /// The plugin, by position in the host's list.
@@ -20,7 +20,7 @@ pub(super) struct Selected {
     pub(super) table: BackendTable,
 }
 
-/// The backends that `ids` name, in their order, each once. The id of a plugin names all of its
+/// Returns the backends that `ids` name, in their order, each once. The id of a plugin names all of its
 /// backends, the one of highest priority first.
 pub(super) fn select(host: &Host, ids: &[String]) -> Result<Vec<Selected>, Report> {
     let all: Vec<Selected> =

@@ -15,21 +15,21 @@ use crate::host::Host;
 use crate::host::Known;
 use crate::ir::{BlockId, Model, NodeId, ValueId};
 
-/// What the stage says.
+/// The result of the stage.
 #[derive(Clone, Debug, Default)]
 pub struct Backed {
-    /// The regions, and the reasons of what is in none.
+    /// The regions, and the reasons why other nodes are in none.
     pub partitioned: Partitioned,
     /// Warnings and notes.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Lets the backends of `options` take their parts of `model`.
+/// Lets the backends of `options` take their regions of `model`.
 ///
 /// # Errors
-/// `OP501` and `OP502` when a backend cannot be used, `OP503` when one claims what it may not, `OP505`
-/// when what it compiled cannot stand for its region, `OP802` when it panicked. The model is of no use
-/// after an error.
+/// `OP501` and `OP502` if a backend cannot be used, `OP503` if one claims a node that it must not, `OP505`
+/// if the compiled nodes cannot replace their region, `OP802` if it panicked. The model is unusable after
+/// an error.
 pub fn run(host: &Host, model: &mut Model, options: &BackendOptions) -> Result<Backed, Report> {
     let backends = select(host, &options.backends)?;
     let mut stage = Running::new(host, model, options, &backends);
@@ -76,7 +76,7 @@ pub(super) struct Running<'a> {
     pub(super) regions: Vec<Region>,
     /// By backend.
     pub(super) refusals: Vec<Refusals>,
-    /// By region that was formed: what is reported of it.
+    /// The report of each region that was formed.
     pub(super) reports: Vec<Option<RegionReport>>,
     pub(super) diagnostics: Vec<Diagnostic>,
     pub(super) nodes: usize,
@@ -131,7 +131,7 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// The diagnostic of a call that did not end well.
+    /// Returns the diagnostic for a call that failed.
     pub(super) fn failed(
         &mut self,
         backend: &Selected,

@@ -1,4 +1,4 @@
-//! Computing a part of a model by itself.
+//! Computes a part of a model in isolation.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,13 +11,13 @@ use crate::taps::{ModelSide, unit};
 use crate::verify::Runtime;
 use crate::write::{self, ExternalData, WriteOptions};
 
-/// By how many units in the last place inputs are changed to see what rounding does.
+/// The size of the perturbation of inputs, in units in the last place, that measures the effect of rounding.
 const UNITS: f64 = 4.0;
 
-/// What the evaluator may use for a suspect.
+/// The evaluator's budget for a suspect.
 const LIMITS: Limits = Limits { bytes: 4 << 30, steps: 4_000_000_000, time: Duration::from_mins(1) };
 
-/// A part of a model in a file of its own, which vanishes with this.
+/// A part of a model in a separate file, which is removed on drop.
 pub(super) struct Part {
     /// The part.
     pub model: Model,
@@ -52,7 +52,7 @@ impl Part {
         result.ok_or_else(|| Diagnostic::error(Code::VERIFY_EXECUTOR, "the runtime gave no output"))
     }
 
-    /// Its only output, as onnxport's evaluator computes it; `None` where it cannot.
+    /// Computes its only output with onnxport's evaluator; `None` if it cannot.
     pub(super) fn evaluate(&self, inputs: &[Computed]) -> Option<Computed> {
         let graph = &self.model.graph;
         let given = graph.blocks[graph.main()].inputs.iter().map(|id| {
@@ -71,7 +71,7 @@ impl Part {
     }
 }
 
-/// Where a part is written is of no interest to a user: the first thing that is wrong with it is.
+/// Returns the first error of a report: the other findings on a temporary file are of no interest to the user.
 pub(super) fn first(report: crate::diagnose::Report) -> Diagnostic {
     let fallback = || Diagnostic::error(Code::INTERNAL, "a part of the model cannot be written");
     report.diagnostics.into_iter().next().unwrap_or_else(fallback)
@@ -88,7 +88,8 @@ fn computed(name: &str, tensor: &Tensor) -> Option<Computed> {
     Some(Computed { name: name.to_owned(), dtype: tensor.dtype(), shape, bytes: tensor.to_packed().ok()? })
 }
 
-/// The value with every second element or so smaller by a few units in its last place; `None` for what is not rounded.
+/// Returns the value with about every second element reduced by a few units in the last place; `None` if its type is
+/// not rounded.
 pub(super) fn shaken(value: &Computed) -> Option<Computed> {
     let u = unit(value.dtype);
     if u == 0.0 {
@@ -97,7 +98,7 @@ pub(super) fn shaken(value: &Computed) -> Option<Computed> {
     let elements = tensor(value)?;
     let Elements::Float(items) = elements.elements() else { return None };
     let mut random = crate::random::Random::new(items.len() as u64);
-    // Towards zero: what is just inside of the domain of a function stays there.
+    // Towards zero: values just inside the domain of a function stay there.
     let items = items
         .into_iter()
         .map(|x| if random.bits() >> 63 == 1 { x * (1.0 - 2.0 * UNITS * u) } else { x })
@@ -106,7 +107,8 @@ pub(super) fn shaken(value: &Computed) -> Option<Computed> {
     computed(&value.name, &changed)
 }
 
-/// The value under another name, in another element type where one is stated; `None` where it has no such form.
+/// Returns the value with another name, and converted to another element type if one is stated; `None` if that is
+/// impossible.
 pub(super) fn converted(
     value: &Computed,
     name: &str,

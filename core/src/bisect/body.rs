@@ -1,4 +1,4 @@
-//! What is inside of a node, as a model.
+//! Turns the body of a node into a model.
 
 use rustc_hash::FxHashSet;
 
@@ -12,22 +12,22 @@ pub(super) struct Half<'a> {
     pub runtime: &'a Runtime,
 }
 
-/// What is inside of a node as a model, with the inputs that it has of its own, and what it returns.
+/// The body of a node as a model, with its own inputs and its outputs.
 pub(super) struct Body {
     pub model: Model,
     pub inputs: Vec<ValueId>,
     pub outputs: Vec<ValueId>,
-    /// The nodes that are part of it; all, where nothing lies around it.
+    /// The nodes that belong to it; `None` if it is the whole graph.
     pub nodes: Option<FxHashSet<NodeId>>,
 }
 
-/// The graph in the attribute `name` of a node, in the place of the node.
+/// Returns the graph in the attribute `name` of a node as the body of the node.
 pub(super) fn body(half: &Half<'_>, name: &str) -> Option<Body> {
     let Some(Attr::Block(block)) = half.model.graph.nodes[half.node].attr(name) else { return None };
     Some(lifted(half.model, half.node, *block))
 }
 
-/// What a local function computes for a call of it.
+/// Returns the body of a local function, with the types of one call.
 pub(super) fn called(half: &Half<'_>) -> Option<Body> {
     let function = function(half.model, half.node)?;
     let call = &half.model.graph.nodes[half.node];

@@ -1,8 +1,8 @@
-//! Searching inside of a node: in the branch of an `If`, an iteration of a `Loop` or `Scan`, the body of a local
+//! Searches inside a node: in the branch of an `If`, an iteration of a `Loop` or `Scan`, or the body of a local
 //! function.
 //!
-//! What is inside becomes a model of its own for each side, run on the values that the reference gives. Of loops the
-//! first iteration is searched whose results differ; what it is carried into is the reference's.
+//! The body becomes a separate model for each side, and both run on the reference's values. Of a loop, the first
+//! iteration whose results differ is searched; its loop-carried values are the reference's.
 
 use bytes::Bytes;
 
@@ -17,10 +17,10 @@ use crate::run::Computed;
 use crate::taps::{FLOOR, ModelSide, Side, Taps, bound, cut, distance, unit};
 use crate::tensor::DType;
 
-/// How many iterations are looked at.
+/// The number of iterations to search.
 const ITERATIONS: i64 = 10_000;
 
-/// Searches inside of `node`, where both sides can run what is in it; `None` where nothing is in it, or one cannot.
+/// Searches inside `node`; `None` if it has no body, or if a side cannot run it.
 pub(super) fn enter(
     search: &Search<'_, '_>,
     taps: &Taps<'_>,
@@ -76,9 +76,9 @@ enum Kind {
 struct Parts {
     ours: Part,
     theirs: Part,
-    /// The values of what the bodies read from around them, as each side calls them.
+    /// The outside values that the bodies read, in the order of each side.
     around: [Vec<Computed>; 2],
-    /// The names of the bodies' own inputs; `None` for what nothing reads.
+    /// The names of the bodies' own inputs; `None` for an unused input.
     names: [Vec<Option<String>>; 2],
 }
 
@@ -157,7 +157,7 @@ impl Pair<'_, '_, '_> {
         Ok(None)
     }
 
-    /// What a body is given in an iteration.
+    /// Returns the inputs of the bodies in an iteration.
     #[expect(clippy::unused_self, reason = "a step of this pair")]
     fn step(
         &self,
@@ -193,7 +193,8 @@ impl Pair<'_, '_, '_> {
         Ok(given(self.search, self.taps, &[value], self.state)?.pop().map(|(_, value)| value))
     }
 
-    /// Both bodies, where both sides know what they read from around them. `inputs` are values of the bodies' own inputs.
+    /// Returns both bodies if both sides know the outside values that they read. `inputs` are values of the bodies'
+    /// own inputs.
     fn parts(
         &self,
         ours: Body,
@@ -236,7 +237,7 @@ impl Pair<'_, '_, '_> {
         }))
     }
 
-    /// Values of the other side by what it calls them.
+    /// Returns values of the other side by its names for them.
     fn known_to_them(
         &self,
         model: &Model,
@@ -284,7 +285,7 @@ impl Pair<'_, '_, '_> {
 }
 
 impl Parts {
-    /// One side on the values of its own inputs.
+    /// Creates a side from the values of its own inputs.
     fn side<'r>(&self, pair: &Pair<'r, '_, '_>, which: usize, inputs: &[Option<Computed>]) -> ModelSide<'r> {
         let (half, part) = if which == 0 { (&pair.ours, &self.ours) } else { (&pair.theirs, &self.theirs) };
         let mut fed = self.around.get(which).cloned().unwrap_or_default();
@@ -297,7 +298,7 @@ impl Parts {
         ModelSide::new(half.runtime, &part.path(), fed, part.model.output_names.clone())
     }
 
-    /// What one side returns, in order.
+    /// Runs one side and returns its outputs, in order.
     fn run(
         &self,
         pair: &Pair<'_, '_, '_>,
@@ -313,7 +314,7 @@ impl Parts {
     }
 }
 
-/// The part of a tensor at a place along its first axis.
+/// Returns the slice of a tensor at `at` along its first axis.
 fn slice(whole: &Computed, at: i64) -> Option<Computed> {
     let (count, rest) = whole.shape.split_first()?;
     let each = whole.bytes.len().checked_div(usize::try_from(*count).ok()?)?;

@@ -15,35 +15,35 @@ use crate::run::{Computed, Draw, Given, Sizes, inputs, inputs_or_drawn};
 use crate::taps::{self, MEMORY, ModelSide, Recorded, Side, Taps};
 use crate::verify::Runtime;
 
-/// What a model in a file is held against.
+/// The reference of a model in a file.
 pub enum Reference<'r> {
     /// Another runtime, which runs the same model.
     Runtime(&'r Runtime),
-    /// Another model, and what runs it.
+    /// Another model, and its runtime.
     Model(&'r Path, &'r Runtime),
     /// A recording.
     Recording {
         /// Its file.
         values: &'r Path,
-        /// The archive that was recorded; where it is not named, the one beside the file.
+        /// The archive that was recorded; if it is not named, the one beside the file.
         program: Option<&'r Path>,
     },
 }
 
-/// What the user asks of a search.
+/// The user's options for a search.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Values for inputs. What is not given is taken from the recording, or drawn.
+    /// Values for inputs. The other inputs are taken from the recording, or drawn.
     pub given: Given,
     /// Sizes of dynamic dimensions of inputs that are drawn.
     pub sizes: Sizes,
-    /// What is drawn depends on this.
+    /// The seed for drawn inputs.
     pub seed: u64,
-    /// What the values of a round may take, in bytes.
+    /// The memory limit for the values of a round, in bytes.
     pub memory: u64,
-    /// Compare every value, also those behind a fault.
+    /// Compare every value, also those after a fault.
     pub whole: bool,
-    /// Have the runtime compare the model's values where they are, if it can.
+    /// Have the runtime compare the model's values in place, if it can.
     pub in_place: bool,
 }
 
@@ -60,10 +60,10 @@ impl Default for Options {
     }
 }
 
-/// Finds the first node of the model at `path`, run by `runtime`, that computes something else than the reference.
+/// Finds the first node of the model at `path`, run by `runtime`, that diverges from the reference.
 ///
 /// # Errors
-/// What reading the files gives, `OP710` for inputs that do not fit, and those of the runtimes.
+/// Errors of reading the files, `OP710` for inputs that do not fit, and errors of the runtimes.
 pub fn bisect(
     path: &Path,
     runtime: &Runtime,
@@ -103,10 +103,10 @@ pub fn bisect(
     Ok(found)
 }
 
-/// What differs between the models at two paths, and with a runtime how far their values are from each other.
+/// Compares the models at two paths: their structure, and with a runtime also their values.
 ///
 /// # Errors
-/// What reading the files gives, and with a runtime its errors.
+/// Errors of reading the files, and with a runtime its errors.
 pub fn compare(
     a: &Path,
     b: &Path,
@@ -125,7 +125,7 @@ pub fn compare(
     Ok((found, Some(values)))
 }
 
-/// A model with the types of its values as far as they follow from what it states.
+/// Reads a model and infers the types of its values as far as possible.
 fn read(path: &Path) -> Result<Model, Diagnostic> {
     let mut model = import(path)?;
     let opset = model.opset();
@@ -133,7 +133,7 @@ fn read(path: &Path) -> Result<Model, Diagnostic> {
     Ok(model)
 }
 
-/// The model at `path`, what it declares, and what it is fed.
+/// Opens the model at `path`, with its ports and its inputs.
 fn open(
     path: &Path,
     recorded: Option<&Recorded>,
@@ -150,10 +150,10 @@ fn open(
     Ok((model, signature, fed))
 }
 
-/// Gives the inputs of a model that have no value those of a recording.
+/// Sets inputs of a model that have no value from those of a recording.
 pub(super) fn fill(given: &mut Given, recorded: &Recorded, signature: &Signature) {
     for (at, (name, tensor)) in recorded.inputs().into_iter().enumerate() {
-        // One that was renamed stands where it stood.
+        // A renamed input keeps its position.
         let named = signature.inputs.iter().find(|port| port.name == name);
         if let Some(port) = named.or(signature.inputs.get(at))
             && given.get(&port.name).is_none()
@@ -168,7 +168,8 @@ fn side<'r>(runtime: &'r Runtime, path: &Path, fed: Vec<Computed>, signature: &S
     ModelSide::new(runtime, path, fed, outputs)
 }
 
-/// Another model on the same values: by the names of its inputs, and where it has none of them, by their positions.
+/// Creates the side of another model on the same values: matched by the names of its inputs, or by position if no
+/// name matches.
 fn other_side<'r>(path: &Path, runtime: &'r Runtime, fed: &[Computed]) -> Result<ModelSide<'r>, Diagnostic> {
     let signature = Signature::read(path)?;
     let has = |name: &str| signature.inputs.iter().any(|port| port.name == name);

@@ -1,4 +1,4 @@
-//! Where nodes stand in the user's code, as the program says it that the model was made of.
+//! Source locations of nodes, taken from the program that the model was converted from.
 
 use rustc_hash::FxHashMap;
 
@@ -7,12 +7,12 @@ use crate::diagnose::Origin;
 use crate::diff::Place;
 use crate::program::Program;
 
-/// Adds to the places of what was found the modules and source lines that the model does not state.
+/// Adds the modules and source lines that the model does not state to the locations in `found`.
 pub(super) fn locate(found: &mut Found, program: &Program) {
     let origins = program.body.calls.iter().map(|call| program.origins.get(call.origin));
     let known: FxHashMap<&str, &Origin> = origins.map(|origin| (origin.node.as_str(), origin)).collect();
     let place = |place: &mut Place| {
-        // Of several that became one, the first is the one whose result is left.
+        // Of several merged calls, the first is the one whose result remains.
         let first = place.exported.split('+').next().unwrap_or_default();
         let Some(origin) = known.get(first) else { return };
         if place.module.is_empty() {

@@ -1,22 +1,22 @@
-//! How far off a result may be by rounding alone.
+//! Bounds on the error of a result that rounding alone explains.
 
 use super::alone::shaken;
 use crate::run::Computed;
 use crate::taps::{FLOOR, distance, unit};
 
-/// How many times what a change of the inputs in their last places does to a result is explained by rounding.
+/// The multiple of the effect of a last-place perturbation of the inputs that counts as rounding.
 const SENSITIVITY: f64 = 16.0;
 
-/// The inputs, those that are rounded changed in their last places.
+/// Returns the inputs with a last-place perturbation of those that are rounded.
 pub(super) fn all_shaken(inputs: &[Computed]) -> Vec<Computed> {
     inputs.iter().map(|input| shaken(input).unwrap_or_else(|| input.clone())).collect()
 }
 
-/// What rounding explains of `result`, relative to its largest magnitude: some units for each of `nodes`, and so many
-/// times what it moved when the inputs were shaken, where that is known.
+/// Returns the relative error of `result` that rounding explains: some units for each of `nodes`, plus a multiple of
+/// the effect of perturbed inputs, if that is known.
 pub(super) fn explained(result: &Computed, moved: Option<&Computed>, nodes: usize) -> f64 {
     let found = moved.map(|moved| distance(moved, result)).filter(|found| {
-        // What stops being a number says nothing about rounding.
+        // A value that became infinite or NaN says nothing about rounding.
         found.difference.as_ref().is_some_and(|difference| difference.not_finite == 0)
     });
     let sensitivity = found.map_or(0.0, |found| found.error);

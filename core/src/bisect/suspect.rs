@@ -1,4 +1,4 @@
-//! A suspect alone, on the reference's values.
+//! Computes a suspect in isolation, on the reference's values.
 
 use rustc_hash::FxHashMap;
 
@@ -11,20 +11,21 @@ use crate::ir::{Def, ValueId};
 use crate::run::Computed;
 use crate::taps::{Row, Tap, Taps, bound, cut, distance};
 
-/// How many times farther off than its inputs a value is that nothing can compute alone, and that is called wrong.
+/// The ratio of a value's error to that of its inputs above which it counts as wrong if nothing can compute it in
+/// isolation.
 const SUSPICION: f64 = 1000.0;
 
-/// What a suspect turned out to be.
+/// The verdict on a suspect.
 pub(super) enum Suspect {
-    /// It only passes on what is off.
+    /// It only passes on an error of its inputs.
     Cleared,
-    /// It is the result of a sort that has another order of equal keys, or none, in the reference.
+    /// It is the result of a sort that orders equal keys differently, or not at all, in the reference.
     Tie,
     /// It is wrong.
     Wrong(Box<Fault>),
 }
 
-/// Computes what makes `tap` alone, and says what is wrong.
+/// Computes the node of `tap` in isolation, and judges it.
 pub(super) fn examine(
     search: &Search<'_, '_>,
     taps: &Taps<'_>,
@@ -49,7 +50,7 @@ pub(super) fn examine(
         inside: None,
     };
     let Some(Judged { alone, wrong, got }) = alone(search, tap, nodes.len(), &values, state)? else {
-        // Nothing can compute it alone. That its inputs agree is all that speaks against it.
+        // Nothing can compute it in isolation. The only evidence against it is that its inputs agree.
         let is_wrong = row.error_of_inputs < row.error / SUSPICION;
         return Ok(if is_wrong { Suspect::Wrong(Box::new(fault)) } else { Suspect::Cleared });
     };
@@ -68,15 +69,15 @@ pub(super) fn examine(
     Ok(Suspect::Wrong(Box::new(fault)))
 }
 
-/// What came of computing a suspect alone.
+/// The outcome of computing a suspect in isolation.
 struct Judged {
     alone: Alone,
     wrong: Wrong,
-    /// What the runtime computes, or where it cannot the evaluator.
+    /// The result of the runtime, or of the evaluator if the runtime cannot compute it.
     got: Computed,
 }
 
-/// Computes the nodes, and holds what comes out against the reference; `None` where neither the runtime nor the
+/// Computes the nodes and compares the results with the reference; `None` if neither the runtime nor the
 /// evaluator can do that.
 fn alone(
     search: &Search<'_, '_>,

@@ -1,8 +1,8 @@
-//! Sorts whose result is another one than the reference's, and right as well.
+//! Sorts whose result differs from the reference's but is correct as well.
 //!
-//! Nothing says in which order equal keys stand, unless the sort is stable, and PyTorch's `topk(sorted=False)` returns
-//! what it selected in any order. So indices that differ from the reference's are right where they select equal keys.
-//! What is computed from them stands in another order too.
+//! The order of equal keys is unspecified unless the sort is stable, and PyTorch's `topk(sorted=False)` returns its
+//! selection in any order. So indices that differ from the reference's are correct if they select equal keys. Values
+//! computed from them are in another order too.
 
 use std::cmp::Ordering;
 
@@ -14,8 +14,8 @@ use crate::ops::{Elements, Traits, traits};
 use crate::run::Computed;
 use crate::taps::cut;
 
-/// Whether `value`, which is `got` in the model and `expected` in the reference, is the result of a sort of the same keys
-/// in another order that is right as well. `border` are the values that it is computed from.
+/// Whether `value`, which is `got` in the model and `expected` in the reference, is the result of a sort of the same
+/// keys in another correct order. `border` are the values that it is computed from.
 pub(super) fn is_tie(
     search: &Search<'_, '_>,
     value: ValueId,
@@ -41,7 +41,7 @@ pub(super) fn is_tie(
         && sort().is_some_and(|sort| sort.allows(output, got, expected) == Some(true)))
 }
 
-/// The `TopK` that computes the elements of `value`, and which of its outputs they are.
+/// Returns the `TopK` that computes the elements of `value`, and the index of the output.
 fn sort_of(graph: &Graph, mut value: ValueId) -> Option<(&Node, u32)> {
     loop {
         let Def::Node(node, output) = graph.values[value].def else { return None };
@@ -59,7 +59,7 @@ fn sort_of(graph: &Graph, mut value: ValueId) -> Option<(&Node, u32)> {
 /// A sort along an axis, from which the first of each lane are taken.
 struct Sort {
     keys: Elements,
-    /// The keys of a lane, those that are taken, and the elements between two of them.
+    /// The number of keys in a lane, the number selected, and the stride between two of them.
     extent: usize,
     taken: usize,
     inner: usize,
@@ -69,7 +69,7 @@ struct Sort {
 }
 
 impl Sort {
-    /// The sort that `node` does of `keys`, with as many results as `got` has.
+    /// Returns the sort of `keys` by `node`, with as many results as `got` has.
     fn new(node: &Node, keys: &Computed, got: &Computed) -> Option<Self> {
         let rank = i64::try_from(keys.shape.len()).ok()?;
         let axis = node.int("axis").unwrap_or(-1);
@@ -87,7 +87,7 @@ impl Sort {
         Some(Self { keys: tensor(keys)?.elements(), extent, taken, inner, lanes, largest, sorted })
     }
 
-    /// Whether both results are right; `None` where they are not results of this sort at all.
+    /// Whether both results are correct; `None` if they are not results of this sort at all.
     fn allows(&self, output: u32, got: &Computed, expected: &Computed) -> Option<bool> {
         let [got, expected] = [tensor(got)?.elements(), tensor(expected)?.elements()];
         let (mut only_ties, mut same_keys) = (true, true);
@@ -105,21 +105,21 @@ impl Sort {
         }
         // The model's runtime keeps the order of equal keys, or the reference does not.
         let is_other_order = only_ties && (got_is.stable || !expected_is.stable);
-        // `topk(sorted=False)`: the same keys, which nobody sorted.
+        // `topk(sorted=False)`: the same keys, unsorted.
         let is_unsorted =
             same_keys && self.taken < self.extent && self.sorted && got_is.sorted && !expected_is.sorted;
         Some(is_other_order || is_unsorted)
     }
 }
 
-/// What was taken of one lane: keys, by their positions among all of them, and where they stand in the lane.
+/// The selection from one lane: keys, by their positions among all keys, and their positions in the lane.
 struct Lane<'e> {
     keys: &'e Elements,
     taken: Vec<(usize, i64)>,
 }
 
 impl<'e> Lane<'e> {
-    /// Indices into the keys of `sort`; `None` where they are out of range or one is there twice.
+    /// Reads indices into the keys of `sort`; `None` if they are out of range or repeated.
     fn of_indices(sort: &'e Sort, indices: &Elements, lane: usize) -> Option<Self> {
         let Elements::Int(indices) = indices else { return None };
         let (outer, inner) = (lane.checked_div(sort.inner)?, lane.checked_rem(sort.inner)?);
@@ -138,7 +138,7 @@ impl<'e> Lane<'e> {
         (distinct.len() == sort.taken).then_some(Self { keys: &sort.keys, taken })
     }
 
-    /// Keys themselves; nothing says where they stood.
+    /// Reads keys themselves; their positions are unknown.
     fn of_values(sort: &Sort, values: &'e Elements, lane: usize) -> Option<Self> {
         let (outer, inner) = (lane.checked_div(sort.inner)?, lane.checked_rem(sort.inner)?);
         let at = |index: usize| {
@@ -165,7 +165,7 @@ impl<'e> Lane<'e> {
 struct Order {
     /// Each key is at least as far in front as the next one.
     sorted: bool,
-    /// Of equal keys beside each other the first one stood first.
+    /// Adjacent equal keys keep their original order.
     stable: bool,
 }
 
@@ -210,7 +210,7 @@ mod tests {
         Computed { name: String::new(), dtype: DType::I64, shape, bytes: bytes.into() }
     }
 
-    /// Whether a full sort of 5, 4, 5 in ascending order may give `got` where the reference has `expected`.
+    /// Whether a full sort of 5, 4, 5 in ascending order may give `got` if the reference has `expected`.
     fn allowed(got: &[i64], expected: &[i64]) -> Option<bool> {
         let keys = tensor(&longs(&[5, 4, 5])).map(|keys| keys.elements())?;
         let sort = Sort { keys, extent: 3, taken: 3, inner: 1, lanes: 1, largest: false, sorted: true };

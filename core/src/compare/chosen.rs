@@ -1,4 +1,4 @@
-//! The comparer that the user chose, with the host in its place where that is wanted.
+//! The comparer that the user chose, with the host as an optional fallback.
 
 use std::cell::RefCell;
 
@@ -10,9 +10,10 @@ use crate::diagnose::{Code, Diagnostic, Severity};
 use crate::host::Host;
 use crate::tensor::DType;
 
-/// A plugin that compares. With a fallback, the host compares what the plugin does not, and it is told why.
+/// A comparer plugin. With a fallback, the host makes the comparisons that the plugin refuses, and records the
+/// reason.
 pub struct Chosen {
-    /// `None` where it could not be opened.
+    /// `None` if it could not be opened.
     plugin: Option<Comparer>,
     falls_back: bool,
     /// Why the host compared, each reason once.
@@ -23,7 +24,7 @@ impl Chosen {
     /// Opens the comparer of the plugin `id`.
     ///
     /// # Errors
-    /// [`Code::VERIFY_COMPARER`] when there is no such plugin; without a fallback also when it cannot be used here.
+    /// [`Code::VERIFY_COMPARER`] if there is no such plugin; without a fallback also if it cannot be used here.
     pub fn open(
         host: &Host,
         id: &str,
@@ -43,8 +44,8 @@ impl Chosen {
     /// Compares tensors as [`compare`] does.
     ///
     /// # Errors
-    /// What the plugin reports, unless the host compares in its place; [`Code::PLUGIN_CONTRACT`] when it states what cannot
-    /// be, in any case.
+    /// The plugin's errors, unless the host compares in its place; [`Code::PLUGIN_CONTRACT`] in any case if the
+    /// plugin states an impossible result.
     pub fn compare(
         &self,
         name: &str,
@@ -63,13 +64,13 @@ impl Chosen {
         Ok(compare(dtype, shape, got, expected, tolerance))
     }
 
-    /// Why the host compared in the plugin's place, as warnings.
+    /// Returns the reasons why the host compared in the plugin's place, as warnings.
     pub fn reasons(self) -> Vec<Diagnostic> {
         self.reasons.into_inner()
     }
 
     fn replaces(&self, problem: &Diagnostic) -> bool {
-        // The second is what a plugin answers that does not know an element type.
+        // A plugin that does not know an element type answers with the second code.
         self.falls_back && [Code::VERIFY_COMPARER, Code::VERIFY_NO_EXECUTOR].contains(&problem.code)
     }
 

@@ -27,7 +27,7 @@ impl Comparer {
     /// Opens the comparer of the plugin `id` with options such as `device` = a number.
     ///
     /// # Errors
-    /// [`Code::VERIFY_COMPARER`] when there is no such plugin, or it cannot be used here.
+    /// [`Code::VERIFY_COMPARER`] if there is no such plugin, or it cannot be used here.
     pub fn open(host: &Host, id: &str, options: &[(&str, &str)]) -> Result<Self, Diagnostic> {
         let comparers = || host.plugins.iter().filter(|plugin| plugin.comparer.is_some());
         let find = |plugin: &&Plugin| plugin.id == id;
@@ -71,7 +71,7 @@ impl Comparer {
     /// Compares tensors as [`compare`](super::compare) does.
     ///
     /// # Errors
-    /// What the plugin reports, or [`Code::PLUGIN_CONTRACT`] when it states what cannot be.
+    /// The plugin's errors, or [`Code::PLUGIN_CONTRACT`] if it states an impossible result.
     pub fn compare(
         &self,
         name: &str,
@@ -94,7 +94,7 @@ impl Comparer {
     /// Begins a comparison of tensors that arrive in chunks, as in [`Comparison`](super::Comparison).
     ///
     /// # Errors
-    /// What the plugin reports.
+    /// The plugin's errors.
     pub fn begin(
         &self,
         name: &str,
@@ -126,7 +126,7 @@ impl Drop for Comparer {
     }
 }
 
-/// A comparison that a plugin has begun.
+/// An ongoing comparison by a plugin.
 pub struct Begun<'c> {
     comparer: &'c Comparer,
     handle: Handle,
@@ -135,29 +135,29 @@ pub struct Begun<'c> {
 }
 
 impl Begun<'_> {
-    /// Looks at the next elements of the expected tensor; all of them come before the first [`Begun::chunk`].
+    /// Scans the next elements of the expected tensor; all of them come before the first [`Begun::chunk`].
     ///
     /// # Errors
-    /// What the plugin reports.
+    /// The plugin's errors.
     pub fn scan(&self, expected: &[u8]) -> Result<(), Diagnostic> {
         let scan = self.comparer.table.scan;
         self.comparer.call("comparing", |sink| scan(self.handle, RSlice::from_slice(expected), sink))
     }
 
-    /// Compares the next elements, whole ones and as many of both.
+    /// Compares the next elements: whole elements, and the same number from both tensors.
     ///
     /// # Errors
-    /// What the plugin reports.
+    /// The plugin's errors.
     pub fn chunk(&self, got: &[u8], expected: &[u8]) -> Result<(), Diagnostic> {
         let chunk = self.comparer.table.chunk;
         let (got, expected) = (RSlice::from_slice(got), RSlice::from_slice(expected));
         self.comparer.call("comparing", |sink| chunk(self.handle, got, expected, sink))
     }
 
-    /// What was found; `texts` says what the elements at a position are, got and expected.
+    /// Returns the result; `texts` formats the elements at a position, got and expected.
     ///
     /// # Errors
-    /// What the plugin reports, or [`Code::PLUGIN_CONTRACT`] when it states what cannot be.
+    /// The plugin's errors, or [`Code::PLUGIN_CONTRACT`] if it states an impossible result.
     pub fn finish(self, texts: impl FnOnce(u64) -> [String; 2]) -> Result<Difference, Diagnostic> {
         let Self { comparer, handle, .. } = self;
         let mut found = MetricsRecord {
@@ -175,7 +175,7 @@ impl Begun<'_> {
         stated(comparer.id, &found, spread, &self.extents, self.tolerance, texts)
     }
 
-    /// How the differences are spread, if the plugin says so.
+    /// Returns the distribution of the differences, if the plugin states it.
     fn spread(&self) -> Result<Option<Spread>, Diagnostic> {
         let Some(spread) = self.comparer.table.spread else { return Ok(None) };
         let (mut ulps, mut decades) = (vec![0; ULPS], vec![0; DECADES]);
@@ -203,10 +203,11 @@ impl Drop for Begun<'_> {
     }
 }
 
-/// The difference that the plugin `id` states of tensors of these extents, whose elements at a position `texts` writes out.
+/// Returns the difference that the plugin `id` states for tensors of these extents; `texts` formats the elements at a
+/// position.
 ///
 /// # Errors
-/// [`Code::PLUGIN_CONTRACT`] when it states what cannot be.
+/// [`Code::PLUGIN_CONTRACT`] if the plugin states an impossible result.
 pub(crate) fn stated(
     id: &str,
     found: &MetricsRecord,
@@ -244,7 +245,7 @@ pub(crate) fn stated(
     })
 }
 
-/// What a plugin states that cannot be.
+/// Returns the contradiction in a plugin's result, if there is one.
 fn impossible(found: &MetricsRecord, spread: Option<&Spread>, elements: u64) -> Option<String> {
     let MetricsRecord { wrong, first, max_abs, max_rel, largest, rms, cosine, .. } = *found;
     if found.elements != elements || wrong > elements {

@@ -23,7 +23,7 @@ use crate::tensor::DType;
 pub struct Comparison {
     reader: Reader,
     extents: Vec<u64>,
-    /// How many elements there are, as the shape says.
+    /// The number of elements by the shape.
     count: u64,
     tolerance: Tolerance,
     scanned: Largest,
@@ -57,7 +57,7 @@ impl Comparison {
         self.reader.pairs(got, expected, left, tally);
     }
 
-    /// What was found.
+    /// Returns the result.
     pub fn finish(self) -> Difference {
         let tally = self.tally.unwrap_or_else(|| Tally::new(self.tolerance.scaled(self.scanned.0)));
         tally.finish(|position| unravel(position, &self.extents))
@@ -66,9 +66,9 @@ impl Comparison {
 
 /// Compares tensors of one element type and shape, given as little-endian, row-major bytes.
 ///
-/// A NaN equals a NaN, an infinity the same infinity, zeros of both signs each other. The absolute tolerance is
-/// multiplied by the largest finite expected magnitude, held between 1 and 1000: where large numbers cancel, the
-/// error of a small result is relative to them.
+/// A NaN equals a NaN, an infinity the same infinity, and zeros of both signs each other. The absolute tolerance
+/// is multiplied by the largest finite expected magnitude, clamped to 1 to 1000: after cancellation, the error
+/// of a small result is relative to the large numbers.
 pub fn compare(dtype: DType, shape: &[u64], got: &[u8], expected: &[u8], tolerance: Tolerance) -> Difference {
     let mut comparison = Comparison::new(dtype, shape, tolerance);
     if tolerance.atol != 0.0 {
@@ -83,7 +83,7 @@ pub(crate) fn extents(dtype: DType, shape: &[u64]) -> Vec<u64> {
     shape.iter().copied().chain(dtype.is_complex().then_some(2)).collect()
 }
 
-/// The place of the element at a position.
+/// Returns the index of the element at a position.
 pub(super) fn unravel(mut position: u64, extents: &[u64]) -> Vec<u64> {
     let mut index: Vec<u64> = extents
         .iter()

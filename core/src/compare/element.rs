@@ -1,20 +1,20 @@
-//! The elements of tensors as numbers that can be compared.
+//! Elements of tensors as comparable numbers.
 
 use half::{bf16, f16};
 
 use crate::ops::decode_float;
 use crate::tensor::{DType, Kind};
 
-/// A float with its place among the numbers of its type.
+/// A float with its rank among the numbers of its type.
 #[derive(Clone, Copy)]
 pub(super) struct Real {
-    /// What it is, exactly.
+    /// The exact value.
     pub(super) value: f64,
-    /// Neighbours are one apart; zeros of both signs are at 0.
+    /// The position in the order of values: neighbours differ by one; zeros of both signs are at 0.
     pub(super) order: i64,
 }
 
-/// What is done with pairs of elements.
+/// A visitor of pairs of elements.
 pub(super) trait Visit {
     /// Two floats.
     fn reals(&mut self, got: Real, expected: Real);
@@ -22,18 +22,18 @@ pub(super) trait Visit {
     fn integers(&mut self, got: i128, expected: i128);
 }
 
-/// How the elements of a type are read.
+/// A reader for the elements of a type.
 pub(super) enum Reader {
     /// Elements of whole bytes, of at least 16 bits or not floats.
     Whole(DType),
-    /// Floats of a byte, or less: the value and the place of each code.
+    /// Floats of a byte or less: the value and the rank of each code.
     Codes { bits: u32, reals: Vec<Real> },
     /// Integers of less than a byte, packed from the lowest bits of each byte on.
     Packed { bits: u32, signed: bool },
 }
 
 impl Reader {
-    /// The reader for a type. Complex numbers are read as two floats. Text has no bytes, and so no elements.
+    /// Returns the reader for a type. Complex numbers are read as two floats. Text has no bytes, and so no elements.
     pub(super) fn of(dtype: DType) -> Self {
         let bits = dtype.bits();
         match dtype.kind() {
@@ -50,7 +50,7 @@ impl Reader {
         }
     }
 
-    /// Gives all pairs of the two tensors, but no more than `count`.
+    /// Visits all pairs of elements of the two tensors, but no more than `count`.
     pub(super) fn pairs(&self, got: &[u8], expected: &[u8], count: u64, visit: &mut impl Visit) {
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         match self {
@@ -77,7 +77,7 @@ impl Reader {
 
 const NOTHING: Real = Real { value: f64::NAN, order: 0 };
 
-/// The place of a float with a sign, stored in so many bits.
+/// Returns the rank of a signed float of `bits` bits.
 fn order(code: u64, bits: u32) -> i64 {
     let sign = 1 << (bits - 1);
     let magnitude = (code & (sign - 1)) as i64;
@@ -140,10 +140,10 @@ fn whole(dtype: DType, got: &[u8], expected: &[u8], count: usize, visit: &mut im
     }
 }
 
-/// The element at `position` as text; half of one where elements are complex.
+/// Formats the element at `position`; half of one for complex types.
 pub(crate) fn text(dtype: DType, bytes: &[u8], position: u64) -> String {
     let bits = dtype.bits() / if dtype.is_complex() { 2 } else { 1 };
-    // The fewest bytes that hold whole elements, and how many.
+    // The smallest number of bytes that holds whole elements, and their number.
     let (size, count) = if bits < 8 { (3, 24 / bits.max(1)) } else { (bits as usize / 8, 1) };
     let start = usize::try_from(position / u64::from(count)).ok().and_then(|group| group.checked_mul(size));
     let group = start.and_then(|start| bytes.get(start..)).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! How far a tensor is from what it should be: the measure that everything is judged by.
+//! The error of a tensor against its expected value: the measure behind every verdict.
 //!
 //! A [`Comparison`] takes tensors in chunks and knows every element type; a [`Comparer`] is a plugin that does the
-//! same. What they find is a [`Difference`].
+//! same. Both return a [`Difference`].
 
 mod chosen;
 mod comparer;

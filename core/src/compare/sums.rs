@@ -1,6 +1,6 @@
-//! Sums of products that neither overflow nor vanish, and whose rounding does not grow with the length.
+//! Sums of products that neither overflow nor underflow, and whose rounding error does not grow with the length.
 
-/// How many products are summed before the sum is added to the total.
+/// The number of products that are summed before the sum is added to the total.
 const BLOCK: u32 = 1024;
 
 /// `2^600`, by which factors of very small products are multiplied, and those of very large ones divided.
@@ -8,10 +8,10 @@ const SCALE: f64 = f64::from_bits((1023 + 600) << 52);
 
 /// A sum of products of finite numbers.
 ///
-/// The squares of an `f64` leave its range above 1e154 and below 1e-154. Products out there are summed apart, of
+/// The squares of an `f64` leave its range above 1e154 and below 1e-154. Such products are summed separately, from
 /// factors that are scaled by a power of two. The others are summed in blocks, so that the relative error of a sum of
-/// `n` positive terms stays below `(1024 + n / 1024) * 2⁻⁵³`. Blocks are counted by elements: how a tensor is cut into
-/// chunks changes nothing.
+/// `n` positive terms stays below `(1024 + n / 1024) * 2⁻⁵³`. Blocks are counted by elements, so that the chunk size
+/// does not affect the result.
 #[derive(Clone, Default)]
 pub(super) struct Sum {
     high: f64,
@@ -39,7 +39,7 @@ impl Sum {
         self.total += std::mem::take(&mut self.block);
     }
 
-    /// The sum as a number and how often that is to be multiplied by [`SCALE`]: -2, 0 or 2 times.
+    /// Returns the sum as a number and a power of [`SCALE`] to multiply it by: -2, 0 or 2.
     fn parts(&self) -> (f64, i32) {
         let middle = self.total + self.block;
         if self.high != 0.0 {
@@ -71,7 +71,7 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// Adds a pair of finite elements, `difference` apart.
+    /// Adds a pair of finite elements and their difference.
     pub(super) fn add(&mut self, got: f64, expected: f64, difference: f64) {
         self.count += 1;
         if difference != 0.0 {

@@ -1,17 +1,17 @@
-//! What is counted of pairs of elements.
+//! Statistics over pairs of elements.
 
 use super::difference::{DECADES, Difference, EDGES, Spread, ULPS, Wrong};
 use super::element::{Real, Visit};
 use super::sums::Sums;
 use super::tolerance::Tolerance;
 
-/// The counts of a comparison that is under way.
+/// The counts of an ongoing comparison.
 pub(super) struct Tally {
-    /// What is allowed, the absolute part scaled.
+    /// The tolerance, with its absolute part scaled.
     pub(super) allowed: Tolerance,
     pub(super) elements: u64,
     wrong: u64,
-    /// Where the first wrong element is, what it is and what it should be.
+    /// The position of the first wrong element, its value and its expected value.
     pub(super) first: Option<(u64, String, String)>,
     max_abs: f64,
     max_rel: f64,
@@ -61,7 +61,7 @@ impl Tally {
         }
     }
 
-    /// What was found; `index` says where the element at a position is.
+    /// Returns the result; `index` maps a position to the index of its element.
     pub(super) fn finish(self, index: impl FnOnce(u64) -> Vec<u64>) -> Difference {
         let spread = Spread {
             mean: self.sums.mean(),
@@ -94,7 +94,7 @@ impl Tally {
         self.first.get_or_insert_with(|| (at, got.to_string(), expected.to_string()));
     }
 
-    /// Counts a pair of finite elements, so far apart.
+    /// Counts a pair of finite elements with their difference and distance.
     fn finite(&mut self, got: f64, expected: f64, difference: f64, ulps: u64) {
         self.largest = self.largest.max(expected.abs());
         self.sums.add(got, expected, difference);
@@ -112,13 +112,13 @@ impl Tally {
         }
     }
 
-    /// How far an element may be from the expected one.
+    /// Returns the bound on the difference from the expected element.
     fn limit(&self, expected: f64) -> f64 {
         self.allowed.atol + self.allowed.rtol * expected.abs()
     }
 }
 
-/// Where an error is counted.
+/// Returns the bucket of an error.
 fn decade(difference: f64) -> usize {
     if difference == 0.0 { 0 } else { 1 + EDGES.partition_point(|edge| *edge <= difference) }
 }
@@ -151,11 +151,11 @@ impl Visit for Tally {
     }
 
     fn integers(&mut self, got: i128, expected: i128) {
-        // At most 64 bits: the numbers have no more.
+        // At most 64 bits, like the numbers.
         let distance = got.abs_diff(expected) as u64;
         self.finite(got as f64, expected as f64, distance as f64, distance);
         let limit = self.limit(expected as f64);
-        // What is larger than every distance becomes the largest; a part of one does not count.
+        // A limit beyond every distance saturates; its fraction does not count.
         if distance > limit as u64 {
             self.mark(&got, &expected);
         }

@@ -1,4 +1,4 @@
-//! The measure of a difference, on what its definitions treat apart.
+//! Tests of the measure of a difference, on the cases that its definitions distinguish.
 
 use super::{Comparison, Difference, Spread, Tolerance, compare, decade_edges};
 use crate::tensor::DType;

@@ -1,7 +1,7 @@
-//! Two models beside each other: which nodes of the one are which of the other, and what differs.
+//! Compares the structure of two models: pairs their nodes, and lists the differences.
 //!
-//! [`Alignment`] pairs nodes by their origin in the program, by names and by what they read; [`diff`] says what was
-//! added, removed and changed.
+//! [`Alignment`] pairs nodes by their origin in the program, by names and by their inputs; [`diff`] lists the nodes
+//! that were added, removed or changed.
 
 mod align;
 mod place;

@@ -1,4 +1,4 @@
-//! Pairs by what nodes read, and by who reads them.
+//! Pairs nodes by their inputs and by their readers.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use crate::tensor::LazyTensor;
 /// Constants of more bytes are not the same unless their names are.
 const SMALL: u64 = 4096;
 
-/// How many readers of a value are looked at: of a value that thousands read, which one it is is not found so.
+/// The number of readers of a value to examine: among thousands, the right one cannot be found this way.
 const MOST: usize = 64;
 
 /// Two models whose nodes are paired along their edges.
@@ -23,7 +23,7 @@ impl<'m> Structure<'m> {
         Self { a: &a.graph, b: &b.graph }
     }
 
-    /// Pairs what is left. From pairs it goes backward to what they read, and forward to what reads the same.
+    /// Pairs the remaining nodes. From each pair it goes backward to the inputs, and forward to the readers.
     pub(super) fn pair(&self, found: &mut Alignment) {
         let mut pending: VecDeque<NodeId> =
             self.a.order(self.a.main()).filter(|node| found.node(*node).is_some()).collect();
@@ -52,7 +52,7 @@ impl<'m> Structure<'m> {
         }
     }
 
-    /// Pairs the nodes that make two values which the same is read as.
+    /// Pairs the nodes that compute two corresponding inputs.
     fn makers(&self, found: &mut Alignment, ours: ValueId, theirs: ValueId, pending: &mut VecDeque<NodeId>) {
         let (Some(a), Some(b)) = (maker(self.a, ours), maker(self.b, theirs)) else { return };
         let is_same_place = place(self.a, ours) == place(self.b, theirs);
@@ -62,7 +62,7 @@ impl<'m> Structure<'m> {
         }
     }
 
-    /// The only node without a partner that does the same to the same values.
+    /// Returns the only unpaired node with the same operation on the same values.
     fn reader_of_the_same(&self, found: &Alignment, node: NodeId) -> Option<NodeId> {
         let data = &self.a.nodes[node];
         let first = data.inputs.iter().flatten().find_map(|value| found.value(*value))?;
@@ -106,7 +106,7 @@ fn equal(a: &Graph, ours: ValueId, b: &Graph, theirs: ValueId) -> bool {
     ours.byte_len().is_some_and(|len| len <= SMALL) && same(ours, theirs)
 }
 
-/// Whether two tensors are of one type and hold the same elements.
+/// Whether two tensors have the same type and elements.
 pub(super) fn same(a: &LazyTensor, b: &LazyTensor) -> bool {
     if (a.dtype, &a.shape) != (b.dtype, &b.shape) {
         return false;

@@ -1,9 +1,9 @@
-//! Which node of a model a node of a runtime stands for.
+//! Maps each node of a runtime to a node of the model.
 //!
-//! Runtimes keep the names of nodes that they leave alone. What they fuse computes the value of the last of the nodes that it
-//! replaces, or is called after one of them; it stands for the one among them whose operator it has, as a convolution does
-//! for which an activation is no node any more. What they add, to change layouts and shapes, is counted with the node that
-//! reads it, else with the one that it reads.
+//! Runtimes keep the names of unchanged nodes. A fused node computes the value of the last of the nodes that it
+//! replaces, or is named after one of them; it is attributed to the one among them that has its operator, as for a
+//! convolution that absorbed an activation. Nodes that the runtime adds, to change layouts and shapes, are counted with
+//! the node that reads their result, else with the one that they read.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -12,16 +12,16 @@ use super::events::Node;
 use super::optimised::Optimised;
 use super::places::Places;
 
-/// So many nodes behind each other become one at most.
+/// The limit on consecutive nodes that are fused into one.
 const FUSED: usize = 8;
 
-/// What ONNX Runtime puts in front of names.
+/// Prefixes that ONNX Runtime adds to names.
 const BEFORE: [&str; 3] = ["fused ", "InsertedPrecisionFreeCast_", "InsertedCast_"];
 
-/// What it puts behind them.
+/// Suffixes that it adds.
 const BEHIND: [&str; 2] = ["_nchwc", "_quant"];
 
-/// For each node that ran the node of the model, and what tells.
+/// Returns the node of the model for each node that ran, and the evidence for it.
 pub(super) fn attribute(
     ran: &[Node],
     places: &Places,
@@ -45,7 +45,7 @@ pub(super) fn attribute(
     found
 }
 
-/// Of the node at `found` and those in front of it that are no nodes any more, the nearest that `operator` is made from.
+/// Returns the nearest node from which `operator` is made, among the node at `found` and the fused nodes before it.
 fn leading(found: usize, operator: &str, places: &Places, kept: &FxHashSet<usize>) -> usize {
     let is_it = |at: &usize| {
         let own = places.all.get(*at).map_or("", |place| &place.operator);
@@ -62,7 +62,7 @@ fn leading(found: usize, operator: &str, places: &Places, kept: &FxHashSet<usize
     found
 }
 
-/// The names that `name` may be made from, the longest first.
+/// Returns the names from which `name` may derive, longest first.
 fn stems(name: &str) -> impl Iterator<Item = &str> {
     let first = BEFORE.iter().find_map(|before| name.strip_prefix(before));
     std::iter::successors(Some(first.unwrap_or(name)), |name| {
@@ -76,7 +76,7 @@ fn stems(name: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Gives nodes of which nothing is known what the nodes around them have.
+/// Attributes unmapped nodes to the nodes of their neighbours.
 fn neighbours(made: &Optimised, at: &[Option<usize>], found: &mut [Option<(usize, How)>]) {
     let mut known: Vec<Option<usize>> = vec![None; made.nodes.len()];
     for (at, found) in at.iter().zip(&*found) {
@@ -92,7 +92,7 @@ fn neighbours(made: &Optimised, at: &[Option<usize>], found: &mut [Option<(usize
         }
         makers.extend(node.output.iter().filter(|value| !value.is_empty()).map(|value| (value.as_str(), at)));
     }
-    // Nodes are in order: what reads a node stands behind it, what it reads in front of it.
+    // Nodes are in topological order: readers come later, inputs earlier.
     for (at, node) in made.nodes.iter().enumerate().rev() {
         let mut reading = node.output.iter().filter_map(|value| readers.get(value.as_str())).flatten();
         let first = reading.find_map(|reader| known.get(*reader).copied().flatten());

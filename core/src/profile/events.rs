@@ -1,6 +1,6 @@
-//! The trace that ONNX Runtime writes: an array of events in the JSON format of Chrome's trace viewer. One of the category
-//! `Session` called `model_run` is a run; those of the category `Node` whose names end in `_kernel_time` are nodes. A node
-//! with bodies lasts as long as theirs, which lie inside of it.
+//! The trace that ONNX Runtime writes: an array of events in the JSON format of Chrome's trace viewer. An event of the
+//! category `Session` named `model_run` is a run; those of the category `Node` whose names end in `_kernel_time` are
+//! nodes. A node with bodies lasts as long as theirs, which are nested in it.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::times;
 use crate::diagnose::{Code, Diagnostic};
 
-/// How the names of events of nodes end.
+/// The suffix of the names of node events.
 const NODE: &str = "_kernel_time";
 
 #[derive(Deserialize)]
@@ -40,7 +40,7 @@ struct Arguments {
     node_index: String,
 }
 
-/// What a runtime measured.
+/// The measurements of a runtime.
 #[derive(Debug, Default)]
 pub(super) struct Measured {
     /// Whole runs, in microseconds.
@@ -55,18 +55,18 @@ pub(super) struct Node {
     pub(super) name: String,
     pub(super) operator: String,
     pub(super) provider: String,
-    /// Whether it is inside of another one.
+    /// Whether it is nested in another one.
     pub(super) inner: bool,
-    /// How often it ran in the last run.
+    /// The number of its executions in the last run.
     pub(super) calls: usize,
-    /// How long it took in each run, without what is inside of it.
+    /// The time it took in each run, without nested nodes.
     pub(super) runs: Vec<f64>,
 }
 
 /// Reads the trace at `path` and leaves out the first `warm` runs.
 ///
 /// # Errors
-/// `OP703` when it is not what a runtime writes, or holds other than `runs` further ones.
+/// `OP703` if it is not a runtime's trace, or does not hold exactly `runs` further ones.
 pub(super) fn read(path: &Path, warm: usize, runs: usize) -> Result<Measured, Diagnostic> {
     let wrong =
         |why: String| Diagnostic::error(Code::VERIFY_EXECUTOR, format!("the runtime's profile {why}"));
@@ -83,14 +83,14 @@ pub(super) fn read(path: &Path, warm: usize, runs: usize) -> Result<Measured, Di
 
 fn measured(mut events: Vec<Event>, warm: usize) -> Measured {
     events.retain(|event| event.ts.is_finite() && event.dur.is_finite() && event.dur >= 0.0);
-    // What is around others begins with them, or before.
+    // An enclosing event begins with the enclosed ones, or before.
     events.sort_by(|a, b| a.ts.total_cmp(&b.ts).then(b.dur.total_cmp(&a.dur)));
     let all = events.iter().filter(|event| event.cat == "Session" && event.name == "model_run");
     let spans: Vec<(f64, f64)> = all.map(|event| (event.ts, event.ts + event.dur)).skip(warm).collect();
     let mut found =
         Measured { runs: spans.iter().map(|(start, end)| end - start).collect(), nodes: Vec::new() };
     let mut known: FxHashMap<(String, String, String, Option<usize>), usize> = FxHashMap::default();
-    // For each thread, the nodes around the next event: which, in what run, and until when.
+    // For each thread, the nodes that enclose the next event: their index, and their end time.
     let mut around: FxHashMap<i64, Vec<(usize, f64)>> = FxHashMap::default();
     for event in events.into_iter().filter(|event| event.cat == "Node") {
         let Some(name) = event.name.strip_suffix(NODE) else { continue };
@@ -121,7 +121,7 @@ fn measured(mut events: Vec<Event>, warm: usize) -> Measured {
         }
     }
     for node in &mut found.nodes {
-        // Times are cut to whole microseconds, so that parts can be more than the whole.
+        // Times are truncated to whole microseconds, so parts can exceed the whole.
         node.runs.iter_mut().for_each(|time| *time = time.max(0.0));
     }
     found
@@ -134,7 +134,7 @@ fn spend(runs: &mut [f64], run: usize, time: f64) {
 }
 
 impl Measured {
-    /// What of each run was spent in no node.
+    /// Returns the time of each run that was spent outside nodes.
     pub(super) fn between(&self) -> Vec<f64> {
         let mut inside = vec![0.0; self.runs.len()];
         for node in &self.nodes {

@@ -1,4 +1,4 @@
-//! Running models with a runtime that measures its nodes.
+//! Runs models with a runtime that measures its nodes.
 
 use std::path::{Path, PathBuf};
 
@@ -11,13 +11,13 @@ use crate::onnx::OnnxFile;
 use crate::run::Computed;
 use crate::verify::{Feed, Runtime, Session};
 
-/// Runs before those that are measured: they fill caches and allocate memory.
+/// The number of warm-up runs, which fill caches and allocate memory.
 const WARM: usize = 2;
 
-/// What the runtime calls the graph that it made.
+/// The file name of the runtime's optimized graph.
 const OPTIMISED: &str = "optimised.onnx";
 
-/// A model, and what runs it.
+/// A model, and its runtime.
 pub struct Subject<'a> {
     /// The model.
     pub model: &'a Path,
@@ -25,16 +25,16 @@ pub struct Subject<'a> {
     pub runtime: &'a Runtime,
     /// An empty folder, into which the runtime writes.
     pub folder: &'a Path,
-    /// What is fed.
+    /// The inputs of each run.
     pub inputs: &'a [Computed],
 }
 
-/// Runs each of `subjects` `runs` times, one after the other in turn, so that what disturbs the machine disturbs all;
-/// `tell` is told how many rounds of how many are done, and says whether to go on.
+/// Runs each of `subjects` `runs` times, alternating between them so that a disturbance of the machine affects all.
+/// `tell` receives the number of finished rounds and the total, and returns whether to go on.
 ///
 /// # Errors
-/// What a runtime refuses; `OP702` when it does not measure, `OP703` when what it writes is not understood, `OP614` when it
-/// is not to go on.
+/// The errors of a runtime; `OP702` if it does not measure, `OP703` if its trace cannot be read, `OP614` if `tell`
+/// stopped it.
 pub fn measure(
     subjects: &[Subject<'_>],
     runs: usize,
@@ -54,14 +54,14 @@ pub fn measure(
             session.run(feeds, &mut |_| {})?;
         }
     }
-    // A runtime writes when a session ends.
+    // A runtime writes the trace when a session ends.
     drop(sessions);
     subjects.iter().map(|subject| profile(subject, runs)).collect()
 }
 
-/// What the runtime of `subject` wrote.
+/// Reads the trace that the runtime of `subject` wrote.
 fn profile(subject: &Subject<'_>, runs: usize) -> Result<Profile, Diagnostic> {
-    // The runtime makes a folder for each session.
+    // The runtime creates a folder for each session.
     let folder = entries(subject.folder).into_iter().find(|path| path.is_dir());
     let files = folder.as_deref().map(entries).unwrap_or_default();
     let trace = files.iter().find(|path| path.extension().is_some_and(|e| e == "json"));
@@ -80,18 +80,18 @@ fn profile(subject: &Subject<'_>, runs: usize) -> Result<Profile, Diagnostic> {
     let made = Optimised::read(&folder.join(OPTIMISED));
     let name = subject.model.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let executor = subject.runtime.describe()?;
-    // Where it lies says nothing of what it is.
+    // The library's location does not identify the executor.
     let executor = executor.split_once(", ").map_or(executor.as_str(), |(name, _)| name).to_owned();
     Ok(summed(name, executor, measured, &places, made.as_ref()))
 }
 
-/// What lies in a folder.
+/// Returns the entries of a folder.
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
     entries.map(|entry| entry.path()).collect()
 }
 
-/// The profile of what was measured.
+/// Builds the profile from the measurements.
 pub(super) fn summed(
     model: String,
     executor: String,
@@ -137,7 +137,7 @@ pub(super) fn summed(
     }
 }
 
-/// Shares of the medians of all nodes, by what tells where they belong: one run that was disturbed counts for little.
+/// Returns the shares of the sum of all nodes' medians, by kind of evidence: one disturbed run counts for little.
 fn shares(nodes: &[NodeTimes]) -> Attributed {
     let sum = |all: &mut dyn Iterator<Item = &NodeTimes>| all.map(|node| node.times.median).sum::<f64>();
     let whole = sum(&mut nodes.iter());

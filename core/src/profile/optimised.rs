@@ -1,4 +1,4 @@
-//! The graph that a runtime made of a model, as it wrote it: what its nodes read and compute.
+//! The graph that a runtime optimized from a model, as it wrote it: the inputs and outputs of its nodes.
 
 use std::path::Path;
 
@@ -15,13 +15,13 @@ pub(super) struct Optimised {
 }
 
 impl Optimised {
-    /// Reads the model at `path`; `None` where there is none that can be read.
+    /// Reads the model at `path`; `None` if there is no readable one.
     pub(super) fn read(path: &Path) -> Option<Self> {
         let graph = OnnxFile::declarations(path).ok()?.proto.graph?;
         Some(Self { nodes: graph.node })
     }
 
-    /// The node of the main graph that each of `ran` is: in their order where both are the same sequence, else by name.
+    /// Returns the node of the main graph for each of `ran`: by order if both are the same sequence, else by name.
     pub(super) fn places(&self, ran: &[Node]) -> Vec<Option<usize>> {
         let outer = || ran.iter().filter(|node| !node.inner);
         let same = outer().count() == self.nodes.len()

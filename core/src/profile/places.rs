@@ -1,4 +1,4 @@
-//! What a model says of its nodes, by their names and by the values that they compute.
+//! The nodes of a model, by their names and by the values that they compute.
 
 use onnxport_proto::{GraphProto, NodeProto, StringStringEntryProto};
 use rustc_hash::FxHashMap;
@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use super::ModulesFrom;
 use crate::onnx::torch;
 
-/// What the model says of a node.
+/// A node: its name, operator, module and source line.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Place {
     pub(super) name: String,
@@ -21,11 +21,11 @@ pub(super) struct Place {
 pub(super) struct Places {
     pub(super) all: Vec<Place>,
     pub(super) modules_from: ModulesFrom,
-    /// For each node those that it reads.
+    /// The nodes that each node reads.
     reads: Vec<Vec<usize>>,
-    /// By name; `None` where several nodes have it.
+    /// By name; `None` if several nodes have it.
     by_name: FxHashMap<String, Option<usize>>,
-    /// By what they compute, likewise.
+    /// The same, by the values that they compute.
     by_value: FxHashMap<String, Option<usize>>,
 }
 
@@ -59,7 +59,7 @@ impl Places {
         places
     }
 
-    /// The nodes that the node at this place reads.
+    /// Returns the nodes that the node at this index reads.
     pub(super) fn read_by(&self, at: usize) -> &[usize] {
         self.reads.get(at).map(Vec::as_slice).unwrap_or_default()
     }
@@ -69,7 +69,7 @@ impl Places {
         self.by_name.get(name).copied().flatten()
     }
 
-    /// The node that computes the value of this name.
+    /// Returns the node that computes the value of this name.
     pub(super) fn making(&self, value: &str) -> Option<usize> {
         self.by_value.get(value).copied().flatten()
     }
@@ -106,8 +106,8 @@ fn place(node: &NodeProto, modules_from: ModulesFrom) -> Place {
     }
 }
 
-/// The module of a node whose name is a path. A part that repeats the one before it, as in
-/// `/layer1/layer1.0/conv1/Conv`, says more of the same module.
+/// Returns the module of a node whose name is a path. A part that repeats the one before it, as in
+/// `/layer1/layer1.0/conv1/Conv`, refines the same module.
 fn module_of_name(name: &str) -> String {
     let mut parts: Vec<&str> = name.split('/').filter(|part| !part.is_empty()).collect();
     parts.pop();

@@ -1,4 +1,4 @@
-//! Profiles that were written as JSON.
+//! Profiles in JSON files.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::{FORMAT, Profile};
 use crate::diagnose::{Code, Diagnostic};
 use crate::files;
 
-/// The most bytes of a profile.
+/// The size limit of a profile in bytes.
 const LARGEST: u64 = 1 << 30;
 
 /// Reads a profile.

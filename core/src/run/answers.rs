@@ -1,14 +1,14 @@
-//! Whether what a runtime hands over are the outputs that the model declares.
+//! Checks that the outputs of a runtime are those that the model declares.
 
 use super::Computed;
 use crate::diagnose::{Code, Diagnostic};
 use crate::onnx::{Extent, Port};
 
-/// Holds `outputs` of `executor` against what the model declares.
+/// Checks `outputs` of `executor` against the declarations of the model.
 ///
 /// # Errors
-/// `OP709` for an output that is missing, that nobody asked for, that comes at another place, or that is of another type
-/// or shape, and where its bytes are not those of its shape.
+/// `OP709` for an output that is missing, unexpected, out of order or of another type or shape, or whose bytes do not
+/// fit its shape.
 pub(super) fn check(executor: &str, declared: &[Port], outputs: &[Computed]) -> Result<(), Diagnostic> {
     let wrong = |message: String| Err(Diagnostic::error(Code::VERIFY_ANSWER, message));
     for (port, output) in declared.iter().zip(outputs) {
@@ -49,7 +49,7 @@ pub(super) fn check(executor: &str, declared: &[Port], outputs: &[Computed]) -> 
     }
 }
 
-/// What a model says of an output.
+/// Describes the declaration of an output.
 fn stated(port: &Port) -> String {
     let dtype = port.dtype.map_or("a tensor".to_owned(), |dtype| dtype.to_string());
     let Some(dims) = &port.dims else { return dtype };

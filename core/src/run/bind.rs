@@ -10,7 +10,7 @@ use crate::onnx::{Extent, Port, Signature};
 use crate::sym::{SymId, Symbols};
 use crate::tensor::LazyTensor;
 
-/// The values of a run in the model's order; inputs that keep their default are left out.
+/// Returns the values of a run in the model's order; inputs that keep their default are left out.
 pub(super) fn bind(
     signature: &Signature,
     given: &Given,
@@ -71,34 +71,34 @@ pub(super) fn bind(
     Ok(bound)
 }
 
-/// What is known of the sizes of dynamic dimensions.
+/// The known sizes of dynamic dimensions.
 struct Extents {
     symbols: Symbols,
     sizes: FxHashMap<SymId, i64>,
-    /// Sizes of axes that no symbol stands for, by input and axis.
+    /// Sizes of axes without a symbol, by input and axis.
     places: FxHashMap<(String, usize), i64>,
 }
 
 impl Extents {
-    /// Knows the symbols of all inputs.
+    /// Collects the symbols of all inputs.
     fn new(signature: &Signature) -> Self {
         let mut symbols = Symbols::default();
         for extent in signature.inputs.iter().flat_map(|port| port.dims.iter().flatten()) {
             if let Extent::Named(text) = extent {
-                // What cannot be read is an extent about which nothing is known.
+                // An extent that cannot be parsed is unknown.
                 let _ = symbols.parse(text);
             }
         }
         Self { symbols, sizes: FxHashMap::default(), places: FxHashMap::default() }
     }
 
-    /// The symbol that an extent is.
+    /// Returns the symbol in an extent.
     fn symbol(&mut self, text: &str) -> Option<SymId> {
         let dim = self.symbols.parse(text).ok()?;
         self.symbols.as_symbol(dim)
     }
 
-    /// Takes the sizes of a tensor that is given for `port`.
+    /// Records the sizes of a given tensor for `port`.
     fn hold(&mut self, port: &Port, tensor: &LazyTensor) -> Result<(), Diagnostic> {
         let found = || crate::table::type_of(tensor);
         let misfit =
@@ -127,7 +127,7 @@ impl Extents {
         Ok(())
     }
 
-    /// Sets a dimension that the user names, or the one at a place such as `x:0`.
+    /// Sets a dimension that the user names, or an axis such as `x:0`.
     fn set(&mut self, signature: &Signature, name: &str, size: i64) -> Result<(), Diagnostic> {
         let place = name.rsplit_once(':').and_then(|(input, axis)| {
             let port = signature.inputs.iter().find(|port| port.name == input)?;

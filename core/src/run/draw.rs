@@ -1,4 +1,4 @@
-//! Values that nobody gives.
+//! Drawn values for inputs that the user does not give.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use crate::ops::{Budget, Elements, Limits, Tensor};
 use crate::random::Random;
 use crate::tensor::{DType, Kind, LazyTensor};
 
-/// What a drawn input takes at most, in bytes of the widest elements.
+/// The size limit of a drawn input, in bytes of the widest elements.
 const MOST: u64 = 16 << 30;
 
-/// How values are drawn: floats between -1 and 1, integers and truth values 0 or 1. One is an index that most tables
-/// have, and a place that a mask leaves open.
+/// How values are drawn: floats between -1 and 1, integers and truth values 0 or 1. One is a valid index for most
+/// tables, and an unmasked position of a mask.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Draw {
     /// The same seed gives the same values.
@@ -18,7 +18,7 @@ pub struct Draw {
 }
 
 impl Draw {
-    /// The value of the input at place `at`, which does not depend on those of others.
+    /// Returns the value of the input at position `at`, which does not depend on those of others.
     pub(super) fn tensor(self, at: usize, dtype: DType, shape: Vec<u64>) -> Result<LazyTensor, String> {
         let shape: Option<Vec<usize>> = shape.iter().map(|d| usize::try_from(*d).ok()).collect();
         let shape = shape.ok_or("it is too large")?;

@@ -17,7 +17,7 @@ pub struct Given {
     files: Vec<PathBuf>,
 }
 
-/// Sizes of dynamic dimensions: by the name of the dimension, or by a place such as `x:0`.
+/// Sizes of dynamic dimensions: by the name of the dimension, or by an axis such as `x:0`.
 pub type Sizes = IndexMap<String, i64>;
 
 impl Given {
@@ -41,15 +41,15 @@ impl Given {
         &self.files
     }
 
-    /// Gives the input `name` a value, in the place of one that it has.
+    /// Sets the value of the input `name`, replacing an earlier one.
     pub fn insert(&mut self, name: impl Into<String>, tensor: LazyTensor) {
         self.tensors.insert(name.into(), tensor);
     }
 
-    /// Gives every input the tensor of its name in the file at `path`: `.npz`, or of any kind that holds weights.
+    /// Sets every input to the tensor of its name in the file at `path`: `.npz`, or any kind of weight file.
     ///
     /// # Errors
-    /// Those of [`WeightSet::open`]; `OP710` for an array of NumPy that is none of numbers.
+    /// Those of [`WeightSet::open`]; `OP710` for an array of NumPy that is not numeric.
     pub fn add_all(&mut self, path: &Path) -> Result<(), Report> {
         if path.extension().is_some_and(|e| e == "npz") {
             self.tensors.extend(npy::read_all(path)?);
@@ -63,10 +63,11 @@ impl Given {
         Ok(())
     }
 
-    /// Gives the input `name` the array of a `.npy` file, or of another file the tensor of this name or the only one.
+    /// Sets the input `name` to the array of a `.npy` file, or of another file the tensor of this name or the only
+    /// one.
     ///
     /// # Errors
-    /// `OP710` when the file holds no such value, else those of reading it.
+    /// `OP710` if the file has no such value, else those of reading it.
     pub fn add(&mut self, name: &str, path: &Path) -> Result<(), Report> {
         let tensor =
             if path.extension().is_some_and(|e| e == "npy") { npy::read(path)? } else { one(name, path)? };

@@ -12,11 +12,10 @@ use crate::weights;
 use crate::write;
 
 impl Run {
-    /// Writes the outputs to a safetensors file at `path`, whole or not at all. It never takes the place of one of
-    /// `sources`.
+    /// Writes the outputs to a safetensors file at `path`, atomically. It never replaces one of `sources`.
     ///
     /// # Errors
-    /// `OP601` when the file cannot be written, or an output is of a type that such files do not have; `OP603` when
+    /// `OP601` if the file cannot be written, or an output is of a type that such files do not support; `OP603` if
     /// it is a source.
     pub fn save(&self, path: &Path, sources: &[PathBuf]) -> Result<(), Report> {
         let mut views: BTreeMap<&str, TensorView<'_>> = BTreeMap::new();

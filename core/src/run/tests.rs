@@ -89,7 +89,7 @@ fn drawn_inputs_have_the_stated_sizes_and_the_same_values_again() {
     assert!(ran.tensors.iter().zip(&again.tensors).all(|(a, b)| a.bytes == b.bytes));
     let other = place.run(&Given::default(), &[("batch", 3)], Some(Draw { seed: 8 })).unwrap();
     assert_ne!(ran.tensors[0].bytes, other.tensors[0].bytes);
-    // What is given says how large the rest is.
+    // The sizes of given inputs determine those of the others.
     let mut given = Given::default();
     given.insert("x", floats(&[2, 2], &[0.0; 4]));
     assert_eq!(place.run(&given, &[], draw).unwrap().inputs[1].shape, [2, 4]);

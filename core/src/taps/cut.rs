@@ -1,4 +1,4 @@
-//! A part of a model as a model of its own.
+//! Extracts a part of a model as a separate model.
 
 use rustc_hash::FxHashSet;
 
@@ -8,8 +8,8 @@ use crate::run::Computed;
 use crate::sym::Dim;
 use crate::tidy;
 
-/// What computes `values`, back to where `is_known` holds: the nodes, in no order, and the known values and the inputs of
-/// the model that they read. `values` themselves are computed even if they are known.
+/// Returns the nodes that compute `values` from values for which `is_known` holds, in no order, and the known values
+/// and model inputs that they read. `values` themselves are computed even if they are known.
 pub fn bound(
     model: &Model,
     values: &[ValueId],
@@ -43,9 +43,9 @@ pub fn bound(
     (nodes, border)
 }
 
-/// The part of `model` that computes `values` from `border`, whose values are given and none of `values`: a model with an input for each of
-/// them that is computed in `model`, called as the value, beside the inputs of `model` that it still reads. Its outputs are
-/// `values`.
+/// Returns the part of `model` that computes `values` from `border`, whose values are given and not among `values`: a
+/// model with an input for each border value that is computed in `model`, with the value's name, beside the inputs of
+/// `model` that it still reads. Its outputs are `values`.
 pub fn cut(model: &Model, values: &[ValueId], border: &[(ValueId, &Computed)]) -> Model {
     let mut part = model.clone();
     part.states.clear();
@@ -78,7 +78,7 @@ pub fn cut(model: &Model, values: &[ValueId], border: &[(ValueId, &Computed)]) -
     part
 }
 
-/// Removes the inputs that nothing reads, with their defaults.
+/// Removes unused inputs, with their defaults.
 fn drop_inputs(model: &mut Model) {
     let graph = &mut model.graph;
     let main = graph.main();

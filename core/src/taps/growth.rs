@@ -1,20 +1,21 @@
-//! How far a value may be from the reference without being suspect.
+//! The bound on the error of a value, above which it is a suspect.
 //!
-//! Two correct implementations round differently in every node, and nodes pass on what came before. So the bound grows
-//! along the graph: `allowed = FLOOR * unit + GROWTH * error of the inputs`, where `unit` is half a unit in the last place
-//! of the value's type, and errors are relative to the largest magnitude of their tensors. A node that amplifies its inputs
-//! (a subtraction of what is almost equal) may exceed it; it is a suspect then, and the bisection clears it by
-//! computing it alone, on the reference's inputs.
+//! Two correct implementations round differently in every node, and nodes pass on the errors of their inputs. So the
+//! bound grows along the graph: `allowed = FLOOR * unit + GROWTH * error of the inputs`, where `unit` is half a unit in
+//! the last place of the value's type, and errors are relative to the largest magnitude of their tensors. A node that
+//! amplifies its inputs (a subtraction of nearly equal values) may exceed it; it is a suspect then, and the bisection
+//! clears it by computing it in isolation, on the reference's inputs.
 
 use crate::tensor::DType;
 
-/// How many units of rounding a single node may be off.
+/// The error allowed for a single node, in units of rounding.
 pub const FLOOR: f64 = 64.0;
 
 /// By how much a node may amplify the error of its inputs before it is suspect.
 pub const GROWTH: f64 = 4.0;
 
-/// Half a unit in the last place of 1: what one rounding of this type may be off; 0 where nothing is rounded.
+/// Returns half a unit in the last place of 1, the largest error of one rounding to this type; 0 if the type is not
+/// rounded.
 pub fn unit(dtype: DType) -> f64 {
     match dtype {
         DType::F64 | DType::C128 => f64::EPSILON / 2.0,
@@ -27,7 +28,7 @@ pub fn unit(dtype: DType) -> f64 {
     }
 }
 
-/// The error that is no reason for suspicion.
+/// Returns the largest error that does not raise suspicion.
 pub(super) fn allowed(dtype: DType, inputs: f64) -> f64 {
     FLOOR * unit(dtype) + GROWTH * inputs
 }

@@ -1,4 +1,4 @@
-//! Where a model is tapped, and what a tap is called on the other side.
+//! The taps of a model, and their names on the other side.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -17,7 +17,7 @@ pub struct Tap {
     pub node: NodeId,
     /// Its name in the model.
     pub name: String,
-    /// What the other side calls it.
+    /// The name on the other side.
     pub counterpart: String,
     /// Whether a difference of type or shape is one between the values; else they are not compared.
     pub is_sure: bool,
@@ -33,7 +33,7 @@ pub struct Taps<'m> {
     pub order: Vec<NodeId>,
     positions: FxHashMap<NodeId, usize>,
     by_value: FxHashMap<ValueId, usize>,
-    /// Values of the main graph that have a name and no counterpart.
+    /// The number of named values of the main graph without a counterpart.
     pub without_counterpart: usize,
 }
 
@@ -43,7 +43,7 @@ impl<'m> Taps<'m> {
         Self::new(model, |_, _, name| Some((name.to_owned(), true)))
     }
 
-    /// The other side is a recording of the program that the model was made of.
+    /// The other side is a recording of the program that the model was converted from.
     pub fn recorded(model: &'m Model, recorded: &Recorded) -> Self {
         let graph = &model.graph;
         let outputs: FxHashSet<ValueId> = graph.blocks[graph.main()].outputs().iter().copied().collect();
@@ -53,7 +53,7 @@ impl<'m> Taps<'m> {
                 let at = graph.nodes[node].outputs.iter().position(|output| *output == Some(value))?;
                 results.split(',').nth(at)?
             } else if outputs.contains(&value) && metadata(model, node, NODE_KEY).is_empty() {
-                // Nothing says that its name is not one that the user chose.
+                // Its name may be one that the user chose.
                 return None;
             } else {
                 name
@@ -71,7 +71,7 @@ impl<'m> Taps<'m> {
         })
     }
 
-    /// `counterpart` says what the other side calls a value of a node, and whether that is sure.
+    /// `counterpart` returns the other side's name for a value of a node, and whether it is certain.
     fn new(model: &'m Model, counterpart: impl Fn(NodeId, ValueId, &str) -> Option<(String, bool)>) -> Self {
         let graph = &model.graph;
         let order: Vec<NodeId> = graph.order(graph.main()).collect();
@@ -99,7 +99,7 @@ impl<'m> Taps<'m> {
         self.by_value.get(&value).copied()
     }
 
-    /// Where a node of the main graph stands.
+    /// Returns the location of a node of the main graph.
     pub fn place(&self, node: NodeId) -> Place {
         Place::of(self.model, node, self.positions.get(&node).copied().unwrap_or_default())
     }
@@ -110,14 +110,14 @@ impl<'m> Taps<'m> {
         ops::lookup(&data.domain, &data.op).is_some_and(ops::Op::is_random)
     }
 
-    /// What a node reads, in its nested graphs as well: inputs of the main graph, constants and results of nodes of the
-    /// main graph.
+    /// Returns the inputs of a node, including those of its nested graphs: inputs of the main graph, constants and
+    /// results of nodes of the main graph.
     pub fn reads(&self, node: NodeId) -> Vec<ValueId> {
         reads(self.model, node)
     }
 }
 
-/// What a node of the main graph reads from the main graph, in its nested graphs as well; each once.
+/// Returns the values of the main graph that one of its nodes reads, including its nested graphs; each once.
 pub(super) fn reads(model: &Model, node: NodeId) -> Vec<ValueId> {
     let graph = &model.graph;
     let main = graph.main();
@@ -141,7 +141,7 @@ pub(super) fn reads(model: &Model, node: NodeId) -> Vec<ValueId> {
     found
 }
 
-/// Whether a runtime can hand it over: sequences and the like are no tensors.
+/// Whether a runtime can return it: sequences and the like are not tensors.
 fn may_be_tensor(ty: &Type) -> bool {
     matches!(ty, Type::Tensor { .. } | Type::Unknown)
 }

@@ -35,5 +35,5 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
-    # What was loaded may take its time to say goodbye.
+    # Exit at once: loaded libraries may be slow to shut down.
     os._exit(0)

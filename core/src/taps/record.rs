@@ -14,7 +14,7 @@ use crate::verify::child::Child;
 
 const SCRIPT: &str = include_str!("record.py");
 
-/// How long PyTorch may take unless the user says otherwise.
+/// The default time limit for PyTorch.
 const PATIENCE: Duration = Duration::from_hours(1);
 
 #[derive(Deserialize)]
@@ -24,7 +24,7 @@ enum Answer {
     Recorded {},
 }
 
-/// A file of recorded values. One that was made for the occasion goes with this.
+/// A file of recorded values. A temporary one is removed on drop.
 #[derive(Debug)]
 pub struct Recording {
     path: PathBuf,
@@ -32,17 +32,17 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// The recording that lies beside the archive at `program`, if one does.
+    /// Returns the recording beside the archive at `program`, if there is one.
     pub fn beside(program: &Path) -> Option<Self> {
         let path = Recorded::beside(program);
         path.is_file().then_some(Self { path, _folder: None })
     }
 
-    /// Has PyTorch record what every node of the archive at `program` gives in its example call, within `limit`. It may
-    /// run code of the archive.
+    /// Has PyTorch record the results of every node of the archive at `program` in its example call, within `limit`. It
+    /// may run code from the archive.
     ///
     /// # Errors
-    /// `OP706` where there is no Python that can, or it fails.
+    /// `OP706` if there is no suitable Python, or it fails.
     pub fn make(program: &Path, seed: u64, limit: Option<Duration>) -> Result<Self, Diagnostic> {
         let folder = tempfile::Builder::new().prefix("onnxport-record-").tempdir().map_err(|e| {
             Diagnostic::error(Code::WRITE_IO, format!("no temporary folder can be made: {e}"))

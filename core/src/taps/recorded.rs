@@ -1,7 +1,7 @@
 //! Values that were recorded while PyTorch ran the program.
 //!
-//! A safetensors file of the format `onnxport-intermediates/1`, which the Python package writes. A tensor `NAME` is
-//! the result of the exported node of this name, complex ones as pairs of reals in a last axis; `input/NAME` is an input,
+//! A safetensors file of the format `onnxport-intermediates/1`, which the Python package writes. A tensor `NAME` is the
+//! result of the exported node of this name, complex ones as pairs of reals in a last axis; `input/NAME` is an input,
 //! and the metadata `inputs` is a JSON list of their names in order.
 
 use std::path::{Path, PathBuf};
@@ -14,13 +14,13 @@ use crate::run::Computed;
 use crate::tensor::{LazyTensor, MappedFile};
 use crate::weights::WeightSet;
 
-/// What the metadata `format` of a recording says.
+/// The value of the metadata `format` of a recording.
 const FORMAT: &str = "onnxport-intermediates/1";
 
-/// In front of the names of inputs.
+/// The prefix of inputs' names.
 const INPUT: &str = "input/";
 
-/// Recorded values, which stay in their file until they are asked for.
+/// Recorded values, which stay in their file until they are requested.
 #[derive(Debug)]
 pub struct Recorded {
     path: PathBuf,
@@ -30,12 +30,12 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Where the recording of the archive at `path` lies.
+    /// Returns the path of the recording of the archive at `path`.
     pub fn beside(path: &Path) -> PathBuf {
         path.with_extension("intermediates.safetensors")
     }
 
-    /// The archive that the recording at `path` lies beside.
+    /// Returns the archive beside the recording at `path`.
     pub fn archive(path: &Path) -> Option<PathBuf> {
         let stem = path.file_name()?.to_str()?.strip_suffix(".intermediates.safetensors")?;
         Some(path.with_file_name(format!("{stem}.pt2"))).filter(|path| path.is_file())
@@ -44,7 +44,7 @@ impl Recorded {
     /// Opens a recording.
     ///
     /// # Errors
-    /// `OP704` when it is none, and what reading it gives.
+    /// `OP704` if it is not a recording, and errors of reading it.
     pub fn open(path: &Path) -> Result<Self, Report> {
         let file = MappedFile::open(path)
             .map_err(|e| Diagnostic::error(Code::READ_IO, format!("cannot read {}: {e}", path.display())))?;
@@ -81,10 +81,10 @@ impl Recorded {
         self.inputs.iter().filter_map(input).collect()
     }
 
-    /// The value of this name.
+    /// Returns the value of this name.
     ///
     /// # Errors
-    /// `OP704` when the file has changed.
+    /// `OP704` if the file has changed.
     pub fn value(&self, name: &str) -> Result<Option<Computed>, Diagnostic> {
         let Some(tensor) = self.values.get(name) else { return Ok(None) };
         let bytes = tensor.read().ok_or_else(|| {

@@ -13,13 +13,13 @@ use crate::sym::SymId;
 use crate::table::type_text;
 use crate::tensor::DType;
 
-/// What the values of a round may take in memory, both sides together, unless the user says otherwise.
+/// The default memory limit for the values of a round, both sides together, in bytes.
 pub const MEMORY: u64 = 1 << 30;
 
-/// How many times the rounding of one node a value is off that is looked for in great steps.
+/// The error, in multiples of the rounding of one node, that a search in large steps looks for.
 const FAR: f64 = 256.0;
 
-/// What a value counts whose size is not known, in bytes.
+/// The assumed size of a value whose size is unknown, in bytes.
 const UNKNOWN: u64 = 16 << 20;
 
 /// The rounds of a comparison.
@@ -29,15 +29,15 @@ pub struct Rounds<'a, 'm, 'r> {
     theirs: &'a Side<'r>,
     memory: u64,
     sizes: Vec<u64>,
-    /// The first tap and the first node of the next round, and the tap behind the last one.
+    /// The first tap and the first node of the next round, and the end of the taps.
     tap: usize,
     node: usize,
     end: usize,
-    /// By value, what the nodes that read it inherit.
+    /// For each value, the state that its readers inherit.
     passed_on: FxHashMap<ValueId, Inherited>,
-    /// The last node that was reached, and what it inherits.
+    /// The last node that was reached, and the state that it inherits.
     reached: Option<(NodeId, Inherited)>,
-    /// How many rounds there were.
+    /// The number of rounds so far.
     pub count: usize,
 }
 
@@ -51,18 +51,18 @@ pub struct Round {
     tap: usize,
 }
 
-/// What a node inherits from the values that it reads.
+/// The state that a node inherits from its inputs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Inherited {
     /// The largest of their errors.
     error: f64,
-    /// Whether the elements of one stand in another order than the reference's.
+    /// Whether the elements of an input are in another order than the reference's.
     reordered: bool,
 }
 
 impl<'a, 'm, 'r> Rounds<'a, 'm, 'r> {
-    /// Rounds whose values take at most `memory` bytes, if a single one does not take more. `inputs` are what the model is
-    /// run on, from which the sizes of values follow.
+    /// Creates rounds whose values take at most `memory` bytes, unless a single one takes more. `inputs` are the inputs
+    /// of the model, from which the sizes of values follow.
     pub fn new(
         taps: &'a Taps<'m>,
         ours: &'a Side<'r>,
@@ -75,13 +75,13 @@ impl<'a, 'm, 'r> Rounds<'a, 'm, 'r> {
         Self { taps, ours, theirs, memory, sizes, tap: 0, node: 0, end, passed_on, reached: None, count: 0 }
     }
 
-    /// How many rounds there are in all, about.
+    /// Returns the approximate number of rounds in all.
     pub fn expected(&self) -> u64 {
         let bytes = self.sizes.iter().fold(0u64, |sum, size| sum.saturating_add(size.saturating_mul(2)));
         bytes.div_ceil(self.memory.max(1))
     }
 
-    /// Goes on with the taps `first..end` alone. What lies in front of them counts as right.
+    /// Continues with the taps `first..end` only. Earlier values count as correct.
     pub fn within(&mut self, first: usize, end: usize) {
         (self.tap, self.end) = (first, end.min(self.taps.taps.len()));
         let node = self.taps.taps.get(first).map(|tap| tap.node);
@@ -90,8 +90,8 @@ impl<'a, 'm, 'r> Rounds<'a, 'm, 'r> {
         self.reached = None;
     }
 
-    /// One round of taps at equal distances: between which two of them values begin to be far off, as a range of taps.
-    /// `None` where all that were looked at agree.
+    /// Compares one round of taps at equal distances, and returns the range of taps in which values begin to diverge.
+    /// `None` if all of them agree.
     ///
     /// # Errors
     /// Those of the runtimes.
@@ -169,8 +169,7 @@ impl<'a, 'm, 'r> Rounds<'a, 'm, 'r> {
         Ok(Some(round))
     }
 
-    /// Compares the next value of the round: its tap by its position, and what there is to say of it. `None` behind the
-    /// last one.
+    /// Compares the next value of the round; returns the position of its tap, and its row. `None` after the last one.
     pub fn next(&mut self, round: &mut Round) -> Option<(usize, Row)> {
         let at = round.tap;
         let tap = self.taps.taps.get(at).filter(|_| at < self.tap)?;
@@ -183,15 +182,15 @@ impl<'a, 'm, 'r> Rounds<'a, 'm, 'r> {
         Some((at, row))
     }
 
-    /// States that the elements of a value stand in another order than the reference's, and may. How far it is off says
-    /// nothing then about what is computed from it, which departs unless the order is restored.
+    /// States that the elements of a value are, correctly, in another order than the reference's. The errors of values
+    /// computed from it then mean nothing; they diverge unless the order is restored.
     pub fn reordered(&mut self, value: ValueId, row: &Row) {
         let error = row.error_of_inputs.max(row.dtype.map_or(0.0, |dtype| allowed(dtype, 0.0)));
         self.passed_on.insert(value, Inherited { error, reordered: true });
     }
 
-    /// Goes on to a node, past those in front of it, and says what it inherits. Values without a tap pass on what their
-    /// nodes inherit.
+    /// Advances to a node, past those before it, and returns the state that it inherits. Values without a tap pass on
+    /// the state that their nodes inherit.
     fn reach(&mut self, node: NodeId) -> Inherited {
         while self.reached.is_none_or(|(reached, _)| reached != node) {
             let Some(next) = self.taps.order.get(self.node).copied() else { break };
@@ -214,7 +213,7 @@ impl<'a, 'm, 'r> Rounds<'a, 'm, 'r> {
 
     fn row(&self, tap: &Tap, got: Option<Told>, expected: Option<&Computed>, inherited: Inherited) -> Row {
         let inputs = inherited.error;
-        // What was compared has the type and the shape of the other one.
+        // A compared value has the type and the shape of its counterpart.
         let (ty, told) = match got {
             Some(Told::Value(value)) => (Some((value.dtype, value.shape.clone())), Some(Told::Value(value))),
             told => (expected.filter(|_| told.is_some()).map(|e| (e.dtype, e.shape.clone())), told),
@@ -263,7 +262,7 @@ impl<'a, 'm, 'r> Rounds<'a, 'm, 'r> {
     }
 }
 
-/// Compares every value that both sides have. `memory` bounds what the values of a round take.
+/// Compares every value that both sides have. `memory` limits the values of a round, in bytes.
 ///
 /// # Errors
 /// Those of the runtimes.
@@ -316,7 +315,7 @@ fn size(model: &Model, value: ValueId, known: &FxHashMap<SymId, i64>) -> Option<
     (*dtype)?.byte_len(elements)
 }
 
-/// The sizes of the symbols that inputs show.
+/// Returns the sizes of the symbols in the shapes of inputs.
 fn symbols(model: &Model, inputs: &[Computed]) -> FxHashMap<SymId, i64> {
     let graph = &model.graph;
     let mut known = FxHashMap::default();

@@ -1,4 +1,4 @@
-//! What gives values by their names.
+//! Sources of values by their names.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -12,41 +12,41 @@ use crate::run::Computed;
 use crate::tensor::data::count;
 use crate::verify::{Feed, Output, Runtime, Session};
 
-/// What gives values by their names.
+/// A source of values by their names.
 pub enum Side<'r> {
     /// A runtime that runs a model.
     Model(ModelSide<'r>),
-    /// What was recorded.
+    /// A recording.
     Recorded(Recorded),
 }
 
-/// A model in a file, with what runs it and what it is run on.
+/// A model in a file, with its runtime and its inputs.
 pub struct ModelSide<'r> {
-    /// What runs it.
+    /// The runtime.
     pub runtime: &'r Runtime,
     /// The file.
     pub path: PathBuf,
     /// Every input that has a value.
     pub inputs: Vec<Computed>,
-    /// The names of its outputs, which need not be asked for.
+    /// The names of its outputs, which need not be requested.
     pub outputs: Vec<String>,
-    /// Whether the runtime compares its values where they are, if it can.
+    /// Whether the runtime compares its values in place, if it can.
     pub in_place: bool,
     /// Why it could not.
     cannot: RefCell<Option<String>>,
 }
 
-/// What a side says of a value.
+/// The answer of a side about a value.
 #[derive(Debug)]
 pub(super) enum Told {
-    /// What it is.
+    /// The value.
     Value(Computed),
-    /// How far it is from the expected one, whose type and shape it has.
+    /// The difference from the expected value, whose type and shape it has.
     Difference(Difference),
 }
 
 impl Side<'_> {
-    /// What this is, for people.
+    /// Describes the side for people.
     ///
     /// # Errors
     /// Those of the runtime.
@@ -57,7 +57,7 @@ impl Side<'_> {
         }
     }
 
-    /// Hands over the values called `names`, one after the other and in any order. Those that are not there are left out.
+    /// Passes the values called `names` to `take`, one after the other and in any order. Missing ones are left out.
     ///
     /// # Errors
     /// Those of the runtime.
@@ -75,8 +75,7 @@ impl Side<'_> {
         }
     }
 
-    /// Says of each value in `pairs`, by its name, what it is, or how far it is from the one beside it. Those that are not
-    /// there are left out.
+    /// Returns each value in `pairs`, by its name, or its distance from the one beside it. Missing values are left out.
     ///
     /// # Errors
     /// Those of the runtime.
@@ -98,7 +97,7 @@ impl Side<'_> {
         self.each(&names, &mut |value| take(&value.name.clone(), Told::Value(value)))
     }
 
-    /// Why values were handed over that were to be compared where they are.
+    /// Returns the reason why values that should have been compared in place were transferred.
     pub(crate) fn not_in_place(&self) -> Option<String> {
         match self {
             Side::Model(model) => model.cannot.borrow().clone(),
@@ -113,7 +112,7 @@ impl<'r> ModelSide<'r> {
         Self { runtime, path: path.to_owned(), inputs, outputs, in_place: false, cannot: RefCell::default() }
     }
 
-    /// [`Side::each`] of a model that is run for this.
+    /// [`Side::each`] for a model, which is run for this.
     ///
     /// # Errors
     /// Those of the runtime.
@@ -124,7 +123,7 @@ impl<'r> ModelSide<'r> {
         values.end(self.runtime)
     }
 
-    /// [`Side::against`] in the runtime, or why it cannot do that.
+    /// [`Side::against`] in the runtime, or the reason why it cannot do that.
     fn measure(
         &self,
         names: &[&str],
@@ -150,7 +149,7 @@ impl<'r> ModelSide<'r> {
         values.end(self.runtime).map(Ok)
     }
 
-    /// The model, which gives `names`.
+    /// Opens a session of the model with the outputs `names`.
     fn session(&self, names: &[&str]) -> Result<Session<'r>, Diagnostic> {
         let inside: Vec<&str> =
             names.iter().copied().filter(|name| !self.outputs.iter().any(|o| o == name)).collect();
@@ -165,7 +164,7 @@ impl<'r> ModelSide<'r> {
     }
 }
 
-/// Those outputs of a run that are asked for.
+/// The requested outputs of a run.
 struct Values<'a> {
     wanted: rustc_hash::FxHashSet<&'a str>,
     /// The first whose bytes are not those of its type and shape.

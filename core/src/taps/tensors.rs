@@ -5,10 +5,10 @@ use crate::run::Computed;
 use crate::tensor::DType;
 use crate::{ops, taps::growth};
 
-/// How far a tensor is from another one.
+/// The difference of a tensor from another one.
 #[derive(Clone, Debug)]
 pub struct Distance {
-    /// The comparison; `None` where the shapes differ, or elements of these types cannot be compared.
+    /// The comparison; `None` if the shapes differ, or elements of these types cannot be compared.
     pub difference: Option<Difference>,
     /// The error as [`Row::error`](super::Row::error) states it.
     pub error: f64,
@@ -17,14 +17,14 @@ pub struct Distance {
 impl Distance {
     const NONE: Self = Self { difference: None, error: 1.0 };
 
-    /// What a comparison of tensors of one type says.
+    /// Converts the result of a comparison of tensors of one type.
     pub(super) fn of(dtype: DType, found: Difference) -> Self {
         let error = error(dtype, &found);
         Self { difference: Some(found), error }
     }
 }
 
-/// The distance of `got` from `expected`. Where the element types differ, numbers are compared.
+/// Returns the distance of `got` from `expected`. If the element types differ, numbers are compared.
 pub fn distance(got: &Computed, expected: &Computed) -> Distance {
     if got.shape != expected.shape {
         return Distance::NONE;
@@ -48,7 +48,7 @@ pub fn distance(got: &Computed, expected: &Computed) -> Distance {
     Distance::of(DType::F64, compare(DType::F64, &got.shape, &a, &b, Tolerance::EXACT))
 }
 
-/// The error that a comparison states, as a number between tensors of any magnitude.
+/// Returns the error of a comparison, independent of the magnitude of the tensors.
 fn error(dtype: DType, found: &Difference) -> f64 {
     if found.wrong == 0 {
         return 0.0;
@@ -59,6 +59,6 @@ fn error(dtype: DType, found: &Difference) -> f64 {
     if growth::unit(dtype) == 0.0 {
         return found.wrong as f64 / found.elements.max(1) as f64;
     }
-    // All that is expected is zero: the error has nothing to be relative to but itself.
+    // All expected values are zero: there is nothing to relate the error to.
     if found.largest > 0.0 { found.max_abs / found.largest } else { 1.0 }
 }

@@ -165,7 +165,7 @@ fn timed(nodes: usize, edges: &[(u32, u32)], claimed: &[u32]) -> Vec<Vec<u32>> {
     let start = ThreadTime::now();
     let regions = form(nodes, edges, claimed);
     let took = start.elapsed();
-    // CPU time, without optimisation; what grows with the square would take minutes.
+    // CPU time, without optimisation; a quadratic algorithm would take minutes.
     assert!(took < Duration::from_secs(10), "{nodes} nodes took {took:?}");
     assert!(acyclic(nodes, edges, &regions));
     regions

@@ -1,4 +1,4 @@
-//! Interpreters that are shell scripts: what they do, a Python might do.
+//! Tests with shell scripts as interpreters: a Python might do anything that they do.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -27,10 +27,10 @@ fn asked(answers: &[&str], script: &str) -> Result<Pieces, String> {
     ask(&python, &path, &options(), limit, &told(STEPS))
 }
 
-/// How many steps are taken before somebody stops.
+/// The number of steps before the search is stopped.
 const STEPS: usize = 2;
 
-/// Goes on for so many steps, which have names.
+/// Returns a callback that continues for this many named steps.
 fn told(steps: usize) -> Tell {
     let seen = AtomicUsize::new(0);
     Arc::new(move |step| {

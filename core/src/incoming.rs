@@ -1,25 +1,26 @@
-//! What plugins list about themselves: checked when they are attached, read with a word from then on.
+//! Descriptions of plugins: validated when the plugin is attached, then read through [`Known`].
 //!
-//! What they hand over during a call is checked where it arrives, by [`RSlice::get`] and [`RStr::get`].
+//! Values that plugins hand over during a call are checked on arrival, by [`RSlice::get`] and
+//! [`RStr::get`].
 
 use onnxport_abi::{Malformed, RSlice, RStr};
 
-/// A list that stays for good.
+/// Validates a list that lives as long as the process.
 ///
 /// # Errors
-/// When it cannot be in memory, is longer than any list, or lies where no memory is.
+/// If its address is invalid, if it is longer than any list can be, or if it lies in unmapped memory.
 pub(crate) fn list<T>(items: RSlice<'static, T>) -> Result<&'static [T], Malformed> {
     let start = items.as_ptr().cast::<u8>();
     let found = items.list()?;
     if found.is_empty() || mapped(start, size_of_val(found)) { Ok(found) } else { Err(Malformed::Unmapped) }
 }
 
-/// The texts that a plugin hands over during a call; `None` when one of them is none.
+/// Returns the texts that a plugin hands over during a call; `None` if one of them is malformed.
 pub(crate) fn strings(texts: RSlice<'_, RStr<'_>>) -> Option<Vec<String>> {
     texts.list().ok()?.iter().map(|text| text.get().ok().map(str::to_owned)).collect()
 }
 
-/// The extents of a tensor that a plugin hands over; `None` when ONNX has no such tensor.
+/// Returns the extents of a tensor that a plugin hands over; `None` if ONNX has no such tensor.
 pub(crate) fn extents(dims: RSlice<'_, u64>) -> Option<Vec<u64>> {
     let dims = dims.list().ok()?;
     dims.iter().all(|extent| i64::try_from(*extent).is_ok()).then(|| dims.to_vec())
@@ -36,22 +37,22 @@ fn mapped(start: *const u8, len: usize) -> bool {
     let mut told = [0_u8; PAGES];
     (first..end).step_by(page * PAGES).all(|at| {
         let size = (end - at).min(page * PAGES);
-        // SAFETY: there is a byte for each page that is asked about; the pages themselves are not touched.
+        // SAFETY: there is a byte for each page in question; the pages themselves are not touched.
         let answer =
             unsafe { libc::mincore(start.with_addr(at).cast_mut().cast(), size, told.as_mut_ptr().cast()) };
         answer == 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ENOMEM)
     })
 }
 
-/// Elsewhere nobody can be asked.
+/// Other systems have no such call.
 #[cfg(not(target_os = "linux"))]
 fn mapped(_: *const u8, _: usize) -> bool {
     true
 }
 
-/// What was checked when its plugin was attached. If the plugin has changed it since, it reads as empty.
+/// A value that was validated when its plugin was attached. If the plugin has changed it since, it reads as empty.
 pub trait Known {
-    /// What it reads as.
+    /// The result of reading it.
     type Read;
 
     /// The items, the text.
@@ -92,10 +93,10 @@ mod tests {
     #[test]
     fn memory_that_is_not_there_is_not_read() {
         static ONE: u64 = 1;
-        // SAFETY: the check refuses what is not there: that is what is tested.
+        // SAFETY: the check refuses unmapped memory, which is the point of the test.
         let numbers = unsafe { RSlice::<'static, u64>::from_raw_parts(std::ptr::without_provenance(64), 3) };
         assert_eq!(list(numbers), Err(Malformed::Unmapped));
-        // SAFETY: as above; what is stated reaches beyond everything that a test maps behind it.
+        // SAFETY: as above; the stated range reaches beyond everything that a test maps behind it.
         let long = unsafe { RSlice::<'static, u64>::from_raw_parts(&raw const ONE, 1 << 24) };
         assert_eq!(list(long), Err(Malformed::Unmapped));
     }

@@ -17,10 +17,10 @@ use crate::ops;
 use crate::sym::Dim;
 use crate::tensor::{DType, LazyTensor, Source};
 
-/// Constants of at most this many bytes are shown whole.
+/// The size in bytes up to which constants are shown.
 const MAX_CONSTANT: u64 = 64 << 10;
 
-/// Attributes that this revision of the contract has no kind for.
+/// The kind of attributes for which this revision of the contract has none.
 const UNNAMED_KIND: u32 = u32::MAX;
 
 const NO_DATA: DataView<'static> = DataView { dtype: 0, dims: RSlice::EMPTY, bytes: RSlice::EMPTY };
@@ -50,8 +50,8 @@ pub(crate) fn host_table() -> Table {
 
 /// A slice that the plugin may use until its next call into the host.
 fn lend<'a, T>(items: &[T]) -> RSlice<'a, T> {
-    // SAFETY: the items live in the model or in the scratch space of the access. Neither changes before
-    // the next call of the plugin, where the contract ends the borrow.
+    // SAFETY: the items live in the model or in the scratch space of the access. Neither changes before the
+    // next call of the plugin, where the contract ends the borrow.
     RSlice::from_slice(unsafe { std::slice::from_raw_parts(items.as_ptr(), items.len()) })
 }
 
@@ -168,7 +168,7 @@ extern "C" fn attribute<'a>(cx: GraphContext, node: u64, name: RStr<'_>, out: &m
     })
 }
 
-/// An attribute as it crosses. What it refers to lives in `name`, `value` and the scratch space of `access`.
+/// Returns the record of an attribute. It borrows from `name`, `value` and the scratch space of `access`.
 pub(crate) fn attribute_view<'a>(
     name: &str,
     value: Option<&Attr>,
@@ -310,7 +310,7 @@ extern "C" fn constant<'a>(cx: GraphContext, value: u64, out: &mut DataView<'a>)
     })
 }
 
-/// The tensor with its bytes when it is small; of a larger one nothing, or only the type when `always`.
+/// Shows a tensor, with its bytes if it is small; of a larger one nothing, or only the type if `always`.
 fn show<'a>(access: &mut Access<'_>, data: &LazyTensor, always: bool) -> Option<DataView<'a>> {
     let small = data.byte_len().is_some_and(|bytes| bytes <= MAX_CONSTANT);
     if !small && !always {
@@ -362,12 +362,12 @@ extern "C" fn initializer<'a>(cx: GraphContext, value: u64, out: &mut Initialize
     })
 }
 
-/// What tells one storage from another.
+/// The identity of a storage.
 #[derive(PartialEq, Eq, Hash)]
 enum Storage<'m> {
     /// The bytes at an address. Two sources over the same bytes are one storage.
     Bytes(usize, usize),
-    /// Bytes that are still to be given.
+    /// Bytes that are still missing.
     Unbound(&'m str),
     /// No bytes; such an initializer shares with none.
     Empty(ValueId),
@@ -379,7 +379,7 @@ fn storages(model: &Model) -> FxHashMap<ValueId, u64> {
     let mut found = FxHashMap::default();
     for initializer in &model.graph.initializers {
         let bytes = initializer.data.source.bytes();
-        // What is made of several tensors shares its own bytes with none.
+        // An initializer joined from several tensors has its own bytes and shares none.
         let joined = matches!(initializer.data.transforms().0.source, Source::Joined(_));
         let storage = match initializer.data.unbound().filter(|_| !joined) {
             Some(unbound) => Storage::Unbound(&unbound.storage),

@@ -1,4 +1,4 @@
-//! Initializers that are made of others: the function `derive` of `graph/1`.
+//! Derived initializers: the function `derive` of `graph/1`.
 
 use onnxport_abi::graph::{Derivation, GraphContext, derive as operations};
 use onnxport_abi::status;
@@ -9,11 +9,11 @@ use crate::ir::ValueId;
 use crate::tensor::{Binary, DType, LazyTensor, Transform, Unary};
 use crate::tidy;
 
-/// Why there is no such initializer.
+/// The reason why an initializer cannot be derived.
 enum NotMade {
     /// The operation does not take the inputs.
     Refused,
-    /// What was asked for is no derivation.
+    /// The request is not a valid derivation.
     Invalid,
 }
 
@@ -52,7 +52,7 @@ fn add(access: &mut Access<'_>, derivation: &Derivation<'_>) -> Result<ValueId, 
     Ok(if weight { graph.add_weight(name, made) } else { graph.add_initializer(None, made) })
 }
 
-/// What an operation takes besides its inputs.
+/// The parameters of an operation besides its inputs.
 struct Operation<'a> {
     parameters: &'a [i64],
     number: f64,
@@ -134,7 +134,7 @@ impl Operation<'_> {
     }
 }
 
-/// A tensor of one float without axes; `None` for a type that has no such number.
+/// Returns a scalar tensor of one float; `None` for a type that cannot hold it.
 fn scalar(dtype: DType, number: f64) -> Option<LazyTensor> {
     let wide = LazyTensor::inline(DType::F64, Vec::new(), number.to_le_bytes().to_vec());
     let made = if dtype == DType::F64 { wide } else { wide.then(Transform::Cast(dtype))? };

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::ir::{BlockId, NodeId, ValueId};
 
-/// What an id names. None is 0, so that no id is `NOTHING`.
+/// The kind of object that an id names. No kind is 0, so that no id equals `NOTHING`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Value = 1,
@@ -15,7 +15,7 @@ pub(super) enum Kind {
 const EPOCH_BITS: u32 = 30;
 const INDEX_BITS: u32 = 32;
 
-/// The number of a call. Numbers come round after 2^30 calls.
+/// The number of a call. Numbers wrap around after 2^30 calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Epoch(u32);
 
@@ -30,7 +30,7 @@ impl Epoch {
         (kind as u64) << (EPOCH_BITS + INDEX_BITS) | u64::from(self.0) << INDEX_BITS | u64::from(index)
     }
 
-    /// The index in `id`, when it was given out in this call for something of this kind.
+    /// Returns the index in `id`, if it was issued in this call for an object of this kind.
     pub(super) fn open(self, id: u64, kind: Kind) -> Option<u32> {
         (id == self.seal(kind, id as u32)).then_some(id as u32)
     }

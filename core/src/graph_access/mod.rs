@@ -1,8 +1,8 @@
-//! The host's side of `graph/1`: how plugins read a graph that is handed to them.
+//! The host's side of `graph/1`: how plugins read a graph.
 //!
-//! Every call of a plugin opens an [`Access`] with an epoch of its own. Ids that cross carry the epoch
-//! and the kind of what they name, so that an id of an earlier call, of another kind or of something
-//! that was removed names nothing.
+//! Every call of a plugin opens an [`Access`] with its own epoch. Ids that cross carry the epoch and the
+//! kind of their object, so that an id from an earlier call, of another kind or of a removed object is
+//! invalid.
 
 mod callbacks;
 mod derive;
@@ -39,13 +39,13 @@ pub(crate) struct Access<'m> {
     held: Held<'m>,
     pub(crate) epoch: Epoch,
     scratch: Scratch,
-    /// Whether parameters and buffers stay what they are, because somebody else gives them.
+    /// Whether parameters and buffers must not be changed, because their bytes are supplied separately.
     separate: bool,
-    /// Whether a weight that was asked for was refused for this.
+    /// Whether a requested weight was refused for this reason.
     kept: bool,
 }
 
-/// Storage for what one answer of the host refers to.
+/// Storage for one answer of the host.
 #[derive(Default)]
 struct Scratch {
     ids: [Vec<u64>; 3],
@@ -55,7 +55,7 @@ struct Scratch {
     extents: Vec<u64>,
     bytes: Vec<u8>,
     text: String,
-    /// The numbers of the storages of initializers, made when first asked for.
+    /// The numbers of the storages of initializers, computed on first use.
     storages: Option<FxHashMap<ValueId, u64>>,
 }
 
@@ -75,13 +75,13 @@ impl<'m> Access<'m> {
         Self { thread, held, epoch: Epoch::next(), scratch: Scratch::default(), separate: false, kept: false }
     }
 
-    /// The same, where no weight is made of others if `separate`.
+    /// Sets whether deriving initializers from weights is forbidden.
     pub(crate) fn separate(self, separate: bool) -> Self {
         Self { separate, ..self }
     }
 
-    /// Whether nothing may be made of the initializer `value`: somebody else gives it, or nobody has yet. That it was
-    /// asked for is remembered.
+    /// Whether nothing may be derived from the initializer `value`, because its bytes are supplied separately or are
+    /// still missing. Records that it was requested.
     pub(crate) fn keeps(&mut self, value: ValueId) -> bool {
         let graph = &self.model().graph;
         let waits = graph.initializer(value).is_some_and(|data| data.unbound().is_some());
@@ -103,8 +103,8 @@ impl<'m> Access<'m> {
         }
     }
 
-    /// The model to edit; `None` when it was lent for reading. What was known about the storages of
-    /// initializers is asked for again.
+    /// Returns the model for edits; `None` if it was lent for reading. Invalidates the cached storages of
+    /// initializers.
     pub(crate) fn model_mut(&mut self) -> Option<&mut Model> {
         self.scratch.storages = None;
         match &mut self.held {
@@ -113,26 +113,26 @@ impl<'m> Access<'m> {
         }
     }
 
-    /// The value that `id` names in this call.
+    /// Returns the value that `id` names in this call.
     pub(crate) fn value(&self, id: u64) -> Option<ValueId> {
         let value = self.model().graph.values.check(self.epoch.open(id, id::Kind::Value)?)?;
         (self.model().graph.values[value].def != Def::Gone).then_some(value)
     }
 
-    /// The node that `id` names in this call.
+    /// Returns the node that `id` names in this call.
     pub(crate) fn node(&self, id: u64) -> Option<NodeId> {
         let node = self.model().graph.nodes.check(self.epoch.open(id, id::Kind::Node)?)?;
         self.model().graph.nodes[node].block.is_some().then_some(node)
     }
 
-    /// The block that `id` names in this call.
+    /// Returns the block that `id` names in this call.
     pub(crate) fn block(&self, id: u64) -> Option<BlockId> {
         self.model().graph.blocks.check(self.epoch.open(id, id::Kind::Block)?)
     }
 }
 
-/// What stands behind a [`GraphContext`]: the access, then what the interface keeps for the call. The
-/// functions of `graph/1` see the former only, whatever the latter is.
+/// The target of a [`GraphContext`]: the access, then the interface's own state for the call. The functions
+/// of `graph/1` see the access only.
 #[repr(C)]
 pub(crate) struct Frame<'m, S> {
     pub(crate) access: Access<'m>,
@@ -176,7 +176,7 @@ fn with<'m>(cx: GraphContext, body: impl FnOnce(&mut Access<'m>) -> Option<()>) 
     })
 }
 
-/// Runs `body` on the thread of the call behind `cx`, and on no other.
+/// Runs `body` on the thread of the call behind `cx` only.
 fn guard(cx: GraphContext, body: impl FnOnce() -> Option<()>) -> u32 {
     let run = || {
         // SAFETY: the host made the context from a live frame, which starts with its access; the thread in

@@ -2,11 +2,11 @@
 
 use crate::tensor::LazyTensor;
 
-/// The memory in bytes that making what is read may take.
+/// The memory limit for computing a value that a plugin reads, in bytes.
 const BUDGET: usize = 64 << 20;
 
-/// Copies the bytes of the row-major form of `data` from `offset` on to `out`; `None` when they cannot
-/// be read. The caller has checked that they lie within the tensor.
+/// Copies the bytes of the row-major form of `data` from `offset` on to `out`; `None` if they cannot be
+/// read. The caller has checked that they lie within the tensor.
 pub(super) fn bytes(data: &LazyTensor, offset: u64, out: &mut [u8]) -> Option<()> {
     if let (Some(range), source) = (data.dense_range(), data.source.bytes()) {
         let start = usize::try_from(range.start.checked_add(offset)?).ok()?;

@@ -102,7 +102,7 @@ fn initializers_are_read_in_pieces() {
         assert!(!graph.inputs()[0].read(0, &mut bytes), "an input has no bytes");
         assert_eq!(graph.inputs()[0].initializer(), None);
     });
-    // The view is no node's input, so that it is reached by its id alone.
+    // No node reads the view, so that only its id reaches it.
     let view = model.graph.initializers[2].value;
     let mut frame = Frame::new(Access::read(&model), ());
     let epoch = frame.access.epoch;

@@ -6,8 +6,8 @@
 //! other = ["9f86d081...", "60303ae2..."]      # one per platform
 //! ```
 //!
-//! Where there is a list, a library that is not on it is not loaded, whoever named it. Every list
-//! that exists must hold the library, so that no project can loosen what its user allows.
+//! If a list exists, a library that it does not name is not loaded, no matter who requests it. Every
+//! existing list must name the library, so that a project cannot loosen its user's restrictions.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ impl OneOrMore {
     }
 }
 
-/// The lists that exist, each with where it comes from.
+/// The existing lists, each with its source.
 #[derive(Debug, Default)]
 pub(super) struct AllowLists {
     lists: Vec<(PathBuf, Hashes)>,
@@ -71,8 +71,7 @@ impl AllowLists {
         Ok(Self { lists })
     }
 
-    /// Whether `library` may be loaded. Called before that; the id is the one that it will have to
-    /// have.
+    /// Whether `library` may be loaded. Called before loading; returns the ids that it must have.
     pub(super) fn check(&self, library: &Path) -> Result<Allowed, Diagnostic> {
         if self.lists.is_empty() {
             return Ok(Allowed { ids: None });

@@ -1,4 +1,4 @@
-//! From a root to a plugin: what it is, whether it fits, its tables.
+//! Attaches a plugin: reads its description from the root, checks its contract, and takes its tables.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,8 +20,8 @@ pub use super::listing::About;
 use super::{CONTRACT, Plugin, Site, Source, cross, options};
 use crate::diagnose::{Code, Diagnostic};
 
-/// What the plugin behind `root` says about itself, when its contract fits this host's. Until then it is
-/// called `name`.
+/// Returns the description of the plugin behind `root` if its contract fits this host's. Until then the
+/// plugin is called `name`.
 pub fn about(root: &PluginRoot, name: &'static str) -> Result<About, Diagnostic> {
     let about = match table::<AboutTable>(root, name) {
         Ok(Some(about)) => about,
@@ -36,7 +36,7 @@ pub fn about(root: &PluginRoot, name: &'static str) -> Result<About, Diagnostic>
             ));
         }
     };
-    // What it states can be a crash to read.
+    // Reading a malformed description can crash.
     let site = Site { plugin: name, task: "describing itself", subject: "" };
     let about = cross(site, || About::read(about))
         .map_err(|what| Diagnostic::error(Code::PLUGIN_CONTRACT, format!("a plugin {what}")))?;
@@ -57,7 +57,7 @@ pub fn about(root: &PluginRoot, name: &'static str) -> Result<About, Diagnostic>
     Err(named(Diagnostic::error(Code::PLUGIN_VERSION, message).help(help), id))
 }
 
-/// A plugin that is not attached yet.
+/// Creates a plugin that is not attached yet.
 pub fn plugin(about: &About, source: Source, library: Option<PathBuf>) -> Plugin {
     Plugin {
         id: about.id,

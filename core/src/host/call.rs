@@ -22,12 +22,12 @@ pub struct Output<'a> {
     pub bytes: &'a [u8],
 }
 
-/// One call into the plugin and what it reported.
+/// One call into the plugin, and its messages.
 pub(crate) struct Call<'a> {
     plugin: &'static str,
     name: &'static str,
     take: &'a mut dyn FnMut(Output<'_>),
-    /// What the plugin said.
+    /// The plugin's text.
     pub(crate) text: String,
     error: Option<(String, String)>,
     malformed: Option<Malformed>,
@@ -35,12 +35,12 @@ pub(crate) struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// A call to the plugin with this id, which calls what it does `name`.
+    /// Creates a call to the plugin with this id; `name` describes the task.
     pub(crate) fn new(plugin: &'static str, name: &'static str, take: &'a mut dyn FnMut(Output<'_>)) -> Self {
         Self { plugin, name, take, text: String::new(), error: None, malformed: None, panicked: false }
     }
 
-    /// Makes the call; `refusal` is the code of what the plugin refuses.
+    /// Makes the call; `refusal` is the code of a refusal by the plugin.
     pub(crate) fn run(&mut self, refusal: Code, call: impl FnOnce(&Sink) -> u32) -> Result<(), Diagnostic> {
         let receiver = std::ptr::from_mut(self).cast::<c_void>();
         let outcome = call(&Sink { receiver, tensor: on_tensor, text: on_text, error: on_error });
@@ -68,7 +68,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// The output that a plugin hands over.
+/// Reads an output that a plugin hands over.
 fn read<'a>(view: &TensorView<'a>) -> Result<Output<'a>, Malformed> {
     let (name, dims, bytes) = (view.name.get()?, view.dims.list()?, view.bytes.get()?);
     Ok(Output { name, dtype: DType::from_onnx(view.dtype), dims, bytes })
@@ -100,7 +100,7 @@ extern "C" fn on_error(receiver: *mut c_void, message: RStr<'_>, help: RStr<'_>)
     call.error = Some((message.message().into_owned(), help.message().into_owned()));
 }
 
-/// Makes a call whose outputs nobody wants, and returns its status.
+/// Makes a call whose outputs are discarded, and returns its status.
 pub fn discard(call: impl FnOnce(&Sink) -> u32) -> u32 {
     extern "C" fn tensor(_: *mut c_void, _: &TensorView<'_>) {}
     extern "C" fn text(_: *mut c_void, _: RStr<'_>) {}

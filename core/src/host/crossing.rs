@@ -1,8 +1,8 @@
-//! Where this process is inside of plugins: what a time limit and a crash are blamed on.
+//! Tracks which plugin this process is executing, so that a timeout or a crash can be attributed.
 //!
-//! Every call into a plugin's own code goes through [`cross`], which costs a few stores to memory that
-//! only its thread writes. [`watch`](super::watch) reads it from another thread; the program's handler of signals
-//! reads it from the thread that crashed.
+//! Every call into a plugin's own code goes through [`cross`], which costs a few stores to memory that only its
+//! thread writes. [`watch`](super::watch) reads it from another thread; the program's signal handler reads it
+//! from the thread that crashed.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
@@ -15,13 +15,13 @@ use crate::trace;
 pub struct Site {
     /// The plugin's id, or its library while that is loaded.
     pub plugin: &'static str,
-    /// What the plugin does: `lowering`, `attaching`.
+    /// The plugin's task: `lowering`, `attaching`.
     pub task: &'static str,
-    /// What it does that to, an operator for example; may be empty.
+    /// The subject of the task, an operator for example; may be empty.
     pub subject: &'static str,
 }
 
-/// A text that another thread can read while it may be replaced.
+/// A text that another thread can read while it is being replaced.
 #[derive(Default)]
 struct SharedText {
     start: AtomicPtr<u8>,
@@ -50,18 +50,18 @@ impl SharedText {
     }
 }
 
-/// What a time limit covers: the work that was started together.
+/// The scope of a time limit: work that was started together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run(u64);
 
 impl Run {
-    /// A run of its own.
+    /// Creates a new run.
     pub(super) fn new() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Self(NEXT.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// The run of this thread. Work that goes on in a pool takes it along.
+    /// Returns the run of this thread. Work that moves to a pool takes it along.
     pub fn current() -> Self {
         RUN.get()
     }
@@ -72,7 +72,7 @@ impl Run {
     }
 }
 
-/// What one thread does. The count changes with every crossing; `depth` of them are not over.
+/// The state of one thread. The count changes with every crossing; `depth` is the number of open ones.
 #[derive(Default)]
 struct Slot {
     run: AtomicU64,
@@ -84,7 +84,7 @@ struct Slot {
 }
 
 impl Slot {
-    /// The call that the thread is in, if `count` is still what it was.
+    /// Returns the current call of the thread, if `count` has not changed.
     fn site(&self, count: u64) -> Option<Site> {
         let parts = [&self.plugin, &self.task, &self.subject].map(SharedText::parts);
         if self.count.load(Ordering::Acquire) != count {
@@ -107,14 +107,14 @@ thread_local! {
         slots.push(Arc::downgrade(&slot));
         slot
     };
-    /// The innermost call. Apart from the slot because a signal handler reads it: it needs neither
-    /// an initialisation nor a destructor.
+    /// The innermost call. Separate from the slot because a signal handler reads it: it needs neither an
+    /// initialisation nor a destructor.
     static SITE: Cell<Option<Site>> = const { Cell::new(None) };
-    /// What this thread works for; 0 is nothing that is watched.
+    /// The run that this thread works for; 0 if it is not watched.
     static RUN: Cell<Run> = const { Cell::new(Run(0)) };
 }
 
-/// Runs `call`, which goes into a plugin.
+/// Runs `call`, which enters a plugin.
 pub fn cross<T>(site: Site, call: impl FnOnce() -> T) -> T {
     let _crossing = Crossing { outer: SITE.replace(Some(site)) };
     let name = if site.subject.is_empty() { site.task } else { site.subject };
@@ -123,12 +123,12 @@ pub fn cross<T>(site: Site, call: impl FnOnce() -> T) -> T {
     call()
 }
 
-/// The call that this thread is in. Safe in a signal handler.
+/// Returns the call that this thread is in. Safe in a signal handler.
 pub fn current() -> Option<Site> {
     SITE.try_with(Cell::get).ok().flatten()
 }
 
-/// A call that some thread is in, for a thread that is in none. Not for signal handlers.
+/// Returns a call that some thread is in, for a thread that is in none. Not for signal handlers.
 pub fn anywhere() -> Option<Site> {
     let slots = SLOTS.try_lock().ok()?;
     let inside = |slot: &Arc<Slot>| slot.depth.load(Ordering::Acquire) > 0;
@@ -136,7 +136,7 @@ pub fn anywhere() -> Option<Site> {
     slot.site(slot.count.load(Ordering::Acquire))
 }
 
-/// Ends when it is dropped, also by a panic.
+/// Leaves the call on drop, also after a panic.
 struct Crossing {
     outer: Option<Site>,
 }
@@ -163,7 +163,7 @@ impl Drop for Crossing {
     }
 }
 
-/// Notices calls of a run that do not come back.
+/// Detects calls of a run that do not return.
 pub(super) struct Observer {
     run: Run,
     seen: Vec<(Weak<Slot>, u64)>,
@@ -174,7 +174,7 @@ impl Observer {
         Self { run, seen: Vec::new() }
     }
 
-    /// A call that was already running at the last look, if there is one.
+    /// Returns a call that was already running at the last look, if there is one.
     pub(super) fn look(&mut self) -> Option<Site> {
         let slots: Vec<Weak<Slot>> = SLOTS.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut stuck = None;

@@ -1,10 +1,10 @@
-//! Whether the file of a library is whole.
+//! Checks that the file of a library is complete.
 //!
-//! The loader maps what the headers of a library state and does not look at the length of the file: behind its end
-//! lies memory whose first use kills the process.
+//! The loader maps the ranges that the headers state and ignores the length of the file; using memory past its end
+//! kills the process.
 
-/// How many bytes a 64-bit ELF file must have by its own headers; `None` when it is no such file, or when its
-/// headers cannot be read, which the loader says better.
+/// Returns the least length in bytes of a 64-bit ELF file by its own headers; `None` if it is not such a
+/// file, or if its headers cannot be read, for which the loader has a better message.
 pub(super) fn stated_len(file: &[u8]) -> Option<u64> {
     if !file.starts_with(b"\x7fELF\x02\x01") {
         return None;
@@ -18,7 +18,7 @@ pub(super) fn stated_len(file: &[u8]) -> Option<u64> {
     end = end.max(programs.checked_add(u64::from(program_size) * u64::from(program_count))?);
     for index in 0..u64::from(program_count) {
         let at = usize::try_from(programs.checked_add(index * u64::from(program_size))?).ok()?;
-        // PT_LOAD: what is mapped.
+        // PT_LOAD: a mapped segment.
         if word(at) == Some(1) {
             end = end.max(long(at.checked_add(8)?)?.checked_add(long(at.checked_add(32)?)?)?);
         }

@@ -1,13 +1,13 @@
-//! How processes ended, in words.
+//! Describes in words how a process ended.
 
 use std::process::ExitStatus;
 
-/// With what a process ended, and what it said last.
+/// Describes the exit status of a process, with the end of its output.
 pub fn how(status: ExitStatus, words: &str) -> String {
     const SHOWN: usize = 160;
     let lines: Vec<&str> = words.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let error = lines.iter().rfind(|line| line.starts_with("error["));
-    // A panic says where, and in the next line why.
+    // A panic message has the location, and the reason on the next line.
     let panic =
         || lines.iter().rposition(|line| line.contains("panicked at")).and_then(|at| lines.get(at + 1));
     let said = error.or_else(panic).or(lines.last());
@@ -40,14 +40,14 @@ pub fn name(status: ExitStatus) -> String {
     format!("exit code {}", status.code().unwrap_or(-1))
 }
 
-/// Whether somebody killed the process, which it cannot do by a mistake of its own.
+/// Whether another process killed it, which it cannot do by mistake.
 #[cfg(unix)]
 pub fn is_killed(status: ExitStatus) -> bool {
     use std::os::unix::process::ExitStatusExt;
     status.signal() == Some(libc::SIGKILL)
 }
 
-/// Whether somebody killed the process: other systems do not say.
+/// Whether another process killed it: unknown on other systems.
 #[cfg(not(unix))]
 pub fn is_killed(_: ExitStatus) -> bool {
     false

@@ -1,4 +1,4 @@
-//! What a plugin says about itself, checked before anything else reads it.
+//! The description of a plugin, checked before anything else reads it.
 
 use onnxport_abi::about::AboutTable;
 use onnxport_abi::backend::{BackendEntry, BackendTable};
@@ -16,7 +16,7 @@ const MAX_NAME: usize = 64;
 /// The longest description, in bytes.
 const MAX_DESCRIPTION: usize = 4096;
 
-/// What a plugin is.
+/// The description of a plugin.
 #[derive(Clone)]
 pub struct About {
     /// Its id.
@@ -29,7 +29,7 @@ pub struct About {
     pub contract: Version,
     /// The oldest contract of a host that it works with.
     pub needs: Version,
-    /// The interfaces that it says it provides.
+    /// The interfaces that it claims to provide.
     pub provides: Vec<&'static str>,
     pub(super) table: AboutTable,
 }
@@ -38,7 +38,7 @@ impl About {
     /// Reads the table.
     ///
     /// # Errors
-    /// What is wrong with it, behind "a plugin".
+    /// The defect of the table, phrased to follow "a plugin".
     pub(super) fn read(table: AboutTable) -> Result<Self, String> {
         let text = |name: &str, text: RStr<'static>| {
             text.get().map_err(|malformed| format!("states {name} that is {malformed}"))
@@ -77,7 +77,7 @@ pub(super) fn is_id(text: &str) -> bool {
     !text.is_empty() && text.len() <= MAX_NAME && text.bytes().all(plain)
 }
 
-/// The beginning of a text that is not as it should be.
+/// Returns the beginning of a malformed text.
 fn shown(text: &str) -> String {
     let mut shown: String = text.chars().take(MAX_NAME).flat_map(char::escape_debug).collect();
     if text.chars().nth(MAX_NAME).is_some() {
@@ -86,7 +86,7 @@ fn shown(text: &str) -> String {
     shown
 }
 
-/// Whether everything that is listed can be read.
+/// Whether every listed item can be read.
 type Readable = Result<(), Malformed>;
 
 fn texts(texts: impl IntoIterator<Item = RStr<'static>>) -> Readable {
@@ -183,7 +183,7 @@ mod tests {
     fn lists_that_cannot_be_are_refused() {
         static NAMES: [RStr<'static>; 1] = [RStr::from_str("lowering/1")];
         for length in [1 << 40, 1 << 24, usize::MAX] {
-            // SAFETY: the check refuses it: that is what is tested.
+            // SAFETY: the check refuses it, which is the point of the test.
             let provides = unsafe { RSlice::from_raw_parts(NAMES.as_ptr(), length) };
             let problem = About::read(AboutTable { provides, ..FINE }).err().expect("there is no such list");
             assert!(problem.contains("lists the interfaces that it provides as"), "{problem}");

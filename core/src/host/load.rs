@@ -1,4 +1,4 @@
-//! Loads a shared library and finds its root. What goes wrong is said in one sentence.
+//! Loads a shared library and finds its root. Errors are one sentence each.
 
 use std::io::Read;
 use std::path::Path;
@@ -12,11 +12,11 @@ use super::{Site, cross, elf};
 use crate::diagnose::{Code, Diagnostic};
 use crate::files;
 
-/// How much of a loader's own words is shown.
+/// The length to which a loader's message is shown.
 const WORDS: usize = 200;
 
-/// The root of the plugin in the library at `path`, which stays loaded for the rest of the process, and
-/// what to call it until it says who it is.
+/// Loads the library at `path`, which stays loaded for the rest of the process. Returns the plugin's root,
+/// and its name until it states its own.
 pub fn load(path: &Path) -> Result<(PluginRoot, &'static str), Diagnostic> {
     let fail = |code: Code, what: String| Diagnostic::error(code, format!("{} {what}", path.display()));
     // A relative name would be looked for in the system's folders.
@@ -45,25 +45,25 @@ pub fn load(path: &Path) -> Result<(PluginRoot, &'static str), Diagnostic> {
     })
 }
 
-/// Why a library has no root that can be used.
+/// The reason why a library has no usable root.
 enum Unusable {
     Library(LibraryError),
     C(CRootError),
 }
 
-/// The root of the library at `full`: that of `abi_stable`, whose layout is checked, or else the one in C. What was
-/// loaded stays so, root or not: its constructors may have started threads.
+/// Returns the root of the library at `full`: that of `abi_stable`, whose layout is checked, or else the one in C.
+/// The library stays loaded, root or not: its constructors may have started threads.
 fn root(full: &Path) -> Result<PluginRoot, Unusable> {
     let library: &'static RawLibrary =
         Box::leak(Box::new(RawLibrary::load_at(full).map_err(Unusable::Library)?));
-    // SAFETY: the name is abi_stable's own; what bears it is one of its headers, which says of which version.
+    // SAFETY: the name is reserved by abi_stable, so the symbol is one of its headers, which states its version.
     let header = unsafe { lib_header_from_raw_library(library) };
     let none = match header.and_then(LibHeader::init_root_module::<PluginRootRef>) {
         Ok(root) => return Ok(root.get()),
         Err(none @ LibraryError::GetSymbolError { .. }) => none,
         Err(error) => return Err(Unusable::Library(error)),
     };
-    // SAFETY: the address of a symbol is one, whatever lies there; it is looked at by `CRoot::read`.
+    // SAFETY: a symbol's address is valid as an address, whatever it points to; `CRoot::read` checks that.
     match unsafe { library.get::<*const CRoot>(CRoot::SYMBOL.as_bytes()) } {
         // SAFETY: it is the address of the symbol, and the library stays loaded.
         Ok(symbol) => unsafe { CRoot::read(*symbol) }.map_err(Unusable::C),
@@ -131,9 +131,9 @@ fn looks_like_library(path: &Path) -> std::io::Result<bool> {
     Ok(head == *b"\x7fELF" || head.starts_with(b"MZ") || mach.iter().any(|magic| head == magic))
 }
 
-/// How long the file must be by its headers, if they say it, and how long it is.
+/// Returns the required length of the file by its headers, if they state it, and its actual length.
 fn lengths(path: &Path) -> std::io::Result<(u64, u64)> {
-    // Headers of programs stand in front; what comes later is checked by its place only.
+    // Program headers are at the start; the offsets of later parts are checked without reading them.
     let mut head = Vec::new();
     let file = files::open(path)?;
     let len = file.metadata()?.len();

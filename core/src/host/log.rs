@@ -1,7 +1,7 @@
-//! The host's side of `log/1`: what plugins tell the user, collected per stretch of work.
+//! The host's side of `log/1`: messages from plugins to the user, collected per stretch of work.
 //!
-//! Nothing is printed here. Messages of a thread that collects go to it; those of threads that a plugin
-//! started wait for [`others`], because nobody knows which of several conversions they belong to.
+//! Nothing is printed here. The messages of a thread that collects go to it; those of threads that a plugin
+//! started wait for [`others`], because it is unknown which of several conversions they belong to.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,7 +11,7 @@ use onnxport_abi::log::level;
 
 use crate::diagnose::{Code, Diagnostic, OriginId, Severity};
 
-/// How many messages one collection keeps; the rest is counted.
+/// The number of messages that one collection keeps; the others are counted.
 const KEPT: usize = 1000;
 
 /// Which messages are shown.
@@ -19,7 +19,7 @@ const KEPT: usize = 1000;
 pub enum Level {
     /// Warnings only.
     Warnings = level::WARN as isize,
-    /// What a user may follow as well.
+    /// Also progress that may interest a user.
     Info = level::INFO as isize,
     /// Everything.
     Debug = level::DEBUG as isize,
@@ -27,7 +27,7 @@ pub enum Level {
 
 static LEVEL: AtomicU32 = AtomicU32::new(level::WARN);
 
-/// Sets which messages are collected, for the whole process. Plugins need not make the others.
+/// Sets the level of collected messages, for the whole process. Plugins need not create the others.
 pub fn show(level: Level) {
     LEVEL.store(level as u32, Ordering::Relaxed);
 }
@@ -65,18 +65,18 @@ thread_local! {
     static OPEN: RefCell<Vec<Messages>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Messages of threads that collect nothing.
+/// Messages of threads that do not collect.
 static STRAY: Mutex<Messages> = Mutex::new(Messages { kept: Vec::new(), dropped: 0 });
 
-/// Runs `work`, and returns what plugins said meanwhile as warnings and notes.
+/// Runs `work`, and returns the plugins' messages during it as warnings and notes.
 pub fn collect<T>(work: impl FnOnce() -> T) -> (T, Vec<Diagnostic>) {
     let open = Collection::open();
     let result = work();
     (result, open.close())
 }
 
-/// The diagnostics that plugins reported so far to the innermost collection of this thread, and from threads that
-/// collect nothing, each message once.
+/// Returns the plugins' messages so far in the innermost collection of this thread, and from threads that do not
+/// collect, each once.
 pub fn so_far() -> Vec<Diagnostic> {
     let own = OPEN.with_borrow_mut(|open| open.last_mut().map(std::mem::take)).unwrap_or_default();
     let mut all = own.into_diagnostics();
@@ -84,7 +84,7 @@ pub fn so_far() -> Vec<Diagnostic> {
     all
 }
 
-/// What plugins said from threads that collect nothing, once.
+/// Takes the messages of plugins from threads that do not collect.
 pub fn others() -> Vec<Diagnostic> {
     std::mem::take(&mut *STRAY.lock().unwrap_or_else(PoisonError::into_inner)).into_diagnostics()
 }
@@ -115,12 +115,12 @@ impl Drop for Collection {
     }
 }
 
-/// Sets which messages are collected by the number that [`level`] gives it, as another process was told.
+/// Sets the level of collected messages by its number in [`level`], as passed to another process.
 pub(crate) fn show_level(level: u32) {
     LEVEL.store(level, Ordering::Relaxed);
 }
 
-/// The least severe messages that are collected, as [`level`] numbers them.
+/// Returns the level of collected messages, as [`level`] numbers them.
 pub(crate) fn shown() -> u32 {
     LEVEL.load(Ordering::Relaxed)
 }
@@ -130,12 +130,12 @@ pub(super) fn warn(warning: Diagnostic) {
     take(warning);
 }
 
-/// Takes messages that were collected, for whoever collects around.
+/// Hands collected messages to the enclosing collection.
 pub(crate) fn hand_back(messages: Vec<Diagnostic>) {
     messages.into_iter().for_each(take);
 }
 
-/// Takes a message of `plugin`, which says it about `origin`.
+/// Collects a message of `plugin` about `origin`.
 pub(crate) fn said(plugin: String, level: u32, text: &str, origin: Option<OriginId>) {
     take(diagnostic(plugin, level, text, origin));
 }

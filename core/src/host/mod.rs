@@ -1,7 +1,7 @@
-//! The host's plugins: found, loaded, attached once, asked for their tables, indexed.
+//! The host's plugins: found, loaded, attached once, asked for their tables, and indexed.
 //!
-//! A plugin is linked into the program or loaded from a shared library; from its root on there is no
-//! difference. Libraries are never unloaded.
+//! A plugin is linked into the program or loaded from a shared library; beyond its root both are treated
+//! alike. Libraries are never unloaded.
 
 mod allow;
 pub mod attach;
@@ -57,7 +57,7 @@ const MAX_TEXT: u64 = 16 << 20;
 /// [`AboutTable::configure`](onnxport_abi::about::AboutTable::configure).
 type Configure = extern "C" fn(RSlice<'_, OptionRecord<'_>>, &Sink) -> u32;
 
-/// A plugin that was attached.
+/// An attached plugin.
 #[derive(Clone)]
 pub struct Plugin {
     /// Its id.
@@ -68,17 +68,17 @@ pub struct Plugin {
     pub description: &'static str,
     /// The contract that it was built with.
     pub contract: Version,
-    /// The interfaces that it says it provides.
+    /// The interfaces that it claims to provide.
     pub provides: Vec<&'static str>,
-    /// Who asked for it.
+    /// The way in which it was found.
     pub source: Source,
-    /// The shared library; `None` when it is linked in.
+    /// The shared library; `None` if it is linked in.
     pub library: Option<PathBuf>,
-    /// Whether it stands in for a linked-in plugin with the same id.
+    /// Whether it replaces a linked-in plugin with the same id.
     pub replaces_linked: bool,
     /// The options that it takes.
     pub options: Vec<PluginOption>,
-    /// Those that the user set.
+    /// The options that the user set.
     pub given: BTreeMap<String, String>,
     /// The function that takes them, if it has one.
     configure: Option<Configure>,
@@ -88,7 +88,7 @@ pub struct Plugin {
     pub executor: Option<ExecutorTable>,
     /// Its comparer, if it has one.
     pub comparer: Option<CompareTable>,
-    /// What it makes of weights, if it has anything to do with them.
+    /// Its part in weights (sources, transforms, quantisers), if it has one.
     pub weights: Option<WeightsPlugin>,
     /// Its backends, if it has any.
     pub backend: Option<BackendTable>,
@@ -98,29 +98,29 @@ pub struct Plugin {
     pub pass: Option<PassTable>,
 }
 
-/// The plugins of a run and what they provide.
+/// The plugins of a run, with everything that they provide.
 pub struct Host {
-    /// The plugins: those that are linked in or stand in for one, then the loaded ones in the order
-    /// in which they were found.
+    /// The plugins: first those that are linked in or replace a linked-in one, then the loaded ones in the
+    /// order of discovery.
     pub plugins: Vec<Plugin>,
-    /// Who lowers what.
+    /// The lowerings of each operator.
     pub registry: Registry,
     /// The schemas of all plugins.
     pub schemas: Schemas,
-    /// The decompositions that stand among the schemas of each plugin.
+    /// The decompositions among the schemas of each plugin.
     pub decompositions: Vec<Decompositions>,
     /// Which plugin the user wants for an operator.
     pub choice: Choice,
     /// The plugins that panicked.
     pub quarantine: Quarantine,
-    /// What optimises.
+    /// The rules and passes.
     pub catalog: Catalog,
 }
 
 impl Host {
-    /// Attaches to `root`, the host's side of the contract, the linked-in plugins and those that `search` finds. A loaded plugin takes the place
-    /// of a linked-in one with the same id; of two loaded ones the source that comes first in
-    /// [`Source`] counts.
+    /// Attaches the linked-in plugins and those that `search` finds to `root`, the host's side of the contract. A
+    /// loaded plugin replaces a linked-in one with the same id; of two loaded ones, the one whose source comes first in
+    /// [`Source`] is used.
     ///
     /// # Errors
     /// A report of every plugin that cannot be used.
@@ -132,7 +132,7 @@ impl Host {
         let mut problems = Vec::new();
         let Wanted { candidates, choices, options, allow } = discover::wanted(search, &mut problems);
         let loaded = load_all(&candidates, &allow, &mut problems);
-        // What refers to a plugin that was refused is not another problem.
+        // A reference to a plugin that was refused is not a separate problem.
         let complete = problems.is_empty();
         let mut plugins = Vec::new();
         for root in linked {
@@ -181,7 +181,7 @@ impl Host {
         Err(Report { diagnostics: problems, ..Report::default() })
     }
 
-    /// A host of plugins that are attached; reports what cannot be compiled.
+    /// Indexes attached plugins; reports the rules that cannot be compiled.
     pub fn index(plugins: Vec<Plugin>, problems: &mut Vec<Diagnostic>) -> Self {
         let mut registry = Registry::default();
         let mut schemas = Vec::new();
@@ -202,7 +202,7 @@ impl Host {
                 registry.add(entry.target.known(), provider);
             }
             let texts = table.schemas.known();
-            // What comes with the program is read when it is used.
+            // Decompositions that come with the program are read on first use.
             match Decompositions::among_schemas(plugin.id, texts, plugin.source != Source::Linked) {
                 Ok(table) => decompositions.push(table),
                 Err(problem) => problems.push(problem),
@@ -215,7 +215,7 @@ impl Host {
         Self { plugins, registry, schemas, decompositions, choice: Choice::new(), quarantine, catalog }
     }
 
-    /// Makes the plugin `id` lower `target`, whatever others offer.
+    /// Makes the plugin `id` lower `target`, whatever other plugins offer.
     fn choose(&mut self, target: &str, id: &str) -> Result<(), Diagnostic> {
         let problem =
             |message: String, help: String| Err(Diagnostic::error(Code::PLUGIN_CHOICE, message).help(help));
@@ -241,21 +241,21 @@ impl Host {
         Ok(())
     }
 
-    /// Notes about plugins that were set aside and whose calls were not tried.
+    /// Returns notes about plugins that were set aside and whose calls were not tried.
     pub(crate) fn set_aside(&self) -> Vec<Diagnostic> {
         self.quarantine.notes(|plugin| self.plugins.get(plugin).map_or("unknown", |p| p.id))
     }
 
-    /// The id of the plugin behind a provider.
+    /// Returns the id of the plugin behind a provider.
     pub fn plugin_id(&self, provider: &Provider) -> &'static str {
         self.plugins.get(provider.plugin).map_or("unknown", |p| p.id)
     }
 }
 
-/// Loads one plugin to look at it: its manifest and what it says about itself.
+/// Loads one plugin to inspect it: its manifest and its description.
 ///
 /// # Errors
-/// When it cannot be loaded, or refuses this host.
+/// If it cannot be loaded, or refuses this host.
 pub(crate) fn inspect(root: &'static HostRoot, library: &Path) -> Result<(Plugin, Option<Manifest>), Report> {
     let candidate = Candidate { library: library.to_owned(), source: Source::Flag };
     let manifest = Manifest::beside(library)?;

@@ -1,23 +1,23 @@
-//! Plugins that panicked: the host does not call them again.
+//! Plugins that panicked, which the host does not call again.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::diagnose::{Code, Diagnostic, Severity};
 
-/// What happens after a plugin panicked.
+/// The reaction to a plugin's panic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnPanic {
-    /// The plugin is set aside and the run goes on without it: every other problem is found too, and
-    /// what does not need the plugin succeeds.
+    /// The plugin is set aside and the run goes on without it: every other problem is found too, and work
+    /// that does not need the plugin succeeds.
     #[default]
     Continue,
     /// The stage ends at once.
     Stop,
 }
 
-/// The plugins that were set aside, by position in the host's list, with the calls that they were not
-/// given since the last `Quarantine::notes`.
+/// The plugins that were set aside, by position in the host's list, with the calls that were skipped since
+/// the last `Quarantine::notes`.
 #[derive(Debug, Default)]
 pub struct Quarantine {
     policy: OnPanic,
@@ -46,13 +46,13 @@ impl Quarantine {
         true
     }
 
-    /// How many plugins were set aside.
+    /// Returns the number of plugins that were set aside.
     pub(crate) fn len(&self) -> usize {
         self.skipped().len()
     }
 
-    /// Whether a stage that began when `before` plugins were set aside must end: one more panicked, and
-    /// the user wants it so.
+    /// Whether a stage that began with `before` plugins set aside must end: another one panicked, and the
+    /// user chose to stop.
     pub(crate) fn stops(&self, before: usize) -> bool {
         self.policy == OnPanic::Stop && self.len() > before
     }

@@ -1,7 +1,7 @@
 //! A time limit for the calls of plugins.
 //!
-//! A call cannot be stopped from outside: it may hold locks and memory. So the work runs on a thread
-//! of its own, which is given up, with all that it owns, when a plugin does not come back.
+//! A call cannot be stopped from outside: it may hold locks and memory. So the work runs on a separate
+//! thread, which is abandoned, with everything that it owns, if a plugin does not return.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
@@ -13,13 +13,12 @@ use crate::diagnose::{Code, Diagnostic};
 /// The stack of the thread: nested programs recurse.
 const STACK: usize = 64 << 20;
 
-/// Runs `work` on a thread of its own. With a `limit`, no single call of a plugin may take longer;
-/// how long the whole takes does not matter. A call that does not come back is noticed between one
-/// and two times the limit.
+/// Runs `work` on a separate thread. With a `limit`, no single call of a plugin may take longer; the total time does
+/// not matter. A call that does not return is detected between one and two times the limit.
 ///
 /// # Errors
-/// [`Code::PLUGIN_TIMEOUT`], which names the plugin. The thread then still runs, and does so until the
-/// process ends: end it soon. [`Code::THREAD`] when the thread cannot be started, [`Code::INTERNAL`] when it panics.
+/// [`Code::PLUGIN_TIMEOUT`], which names the plugin. The thread then still runs until the process ends: end it soon.
+/// [`Code::THREAD`] if the thread cannot be started, [`Code::INTERNAL`] if it panics.
 pub fn run<T: Send + 'static>(
     limit: Option<Duration>,
     work: impl FnOnce() -> T + Send + 'static,
@@ -37,17 +36,17 @@ pub fn run<T: Send + 'static>(
     }
 }
 
-/// Starts `work` on a thread of its own, with a stack for programs that nest.
+/// Starts `work` on a separate thread, with a stack for programs that nest.
 ///
 /// # Errors
-/// [`Code::THREAD`] when the thread cannot be started.
+/// [`Code::THREAD`] if the thread cannot be started.
 pub fn start<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<Working<T>, Diagnostic> {
     let (sender, receiver) = mpsc::channel();
     let builder = thread::Builder::new().name("onnxport".to_owned()).stack_size(STACK);
     let run = Run::new();
     let started = builder.spawn(move || {
         run.join();
-        // Nobody waits for it any more when the time is over.
+        // After a timeout nobody receives it.
         let _ = sender.send(work());
     });
     match started {
@@ -56,7 +55,7 @@ pub fn start<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Re
     }
 }
 
-/// Work on a thread of its own. Dropped, it goes on, and its result is lost.
+/// Work on a separate thread. If this is dropped, the work continues, and its result is lost.
 #[derive(Debug)]
 pub struct Working<T> {
     run: Run,
@@ -64,10 +63,10 @@ pub struct Working<T> {
 }
 
 impl<T> Working<T> {
-    /// Waits for the result, `longest` at most; `None` when it is not there then.
+    /// Waits for the result, `longest` at most; `None` if it is not there by then.
     ///
     /// # Errors
-    /// [`Code::INTERNAL`] when the thread panics.
+    /// [`Code::INTERNAL`] if the thread panics.
     pub fn wait(&mut self, longest: Duration) -> Option<Result<T, Diagnostic>> {
         match self.receiver.recv_timeout(longest) {
             Ok(result) => Some(Ok(result)),

@@ -1,4 +1,4 @@
-//! What a plugin has in its table `weights/1`, listed once.
+//! The contents of a plugin's table `weights/1`, listed once.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -7,7 +7,7 @@ use onnxport_abi::weights::{QuantiserEntry, TensorEntry, TransformEntry, Weights
 
 use super::{Known, listing};
 
-/// What a plugin has to do with weights, and whether it panicked over it: it is not called again then.
+/// The weight functions of a plugin, and whether one panicked: it is not called again then.
 #[derive(Clone)]
 pub struct WeightsPlugin {
     pub(crate) table: WeightsTable,
@@ -16,10 +16,10 @@ pub struct WeightsPlugin {
 }
 
 impl WeightsPlugin {
-    /// Lists what the table has.
+    /// Lists the contents of the table.
     ///
     /// # Errors
-    /// What is wrong with that, behind the name of the plugin.
+    /// The defect of the table, phrased to follow the name of the plugin.
     pub(crate) fn new(table: WeightsTable) -> Result<Self, String> {
         listing::weights(&table).map_err(|malformed| format!("lists weights with {malformed}"))?;
         let quantisers = table.quantisers.map_or(&[][..], |list| list().known());
@@ -29,7 +29,7 @@ impl WeightsPlugin {
         Ok(Self { table, quantisers, panicked: Arc::default() })
     }
 
-    /// The names of the tensors that it makes.
+    /// Returns the names of the tensors that it provides.
     pub fn tensors(&self) -> impl Iterator<Item = &'static str> {
         let entries: &'static [TensorEntry] = self.table.tensors.known();
         entries.iter().map(|entry| entry.name.known())
@@ -41,7 +41,7 @@ impl WeightsPlugin {
         entries.iter().map(|entry| entry.name.known())
     }
 
-    /// Its quantisers, each with a line on what it does, which may be empty.
+    /// Its quantisers, each with a one-line description, which may be empty.
     pub fn quantisers(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         self.quantisers.iter().map(|entry| (entry.name.known(), entry.doc.known()))
     }

@@ -6,10 +6,10 @@ use crate::tensor::MappedFile;
 use crate::tensor::zip_index::{Region, ZipIndex};
 use crate::weights;
 
-/// What a path holds, as far as its name and its beginning tell. Whether it is sound is not known yet.
+/// The kind of a file, judged by its name and its first bytes. Its contents are not validated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
-    /// An exported program; also what is none of the others.
+    /// An exported program; also the fallback for unknown files.
     Program,
     /// An ONNX model.
     Model,
@@ -18,7 +18,7 @@ pub enum FileKind {
 }
 
 impl FileKind {
-    /// The kind of `path`. A path that cannot be read is taken for a program, whose reader says why.
+    /// Returns the kind of `path`. An unreadable path counts as a program, whose reader reports the reason.
     pub fn of(path: &Path) -> Self {
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         match extension {

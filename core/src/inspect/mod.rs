@@ -1,4 +1,4 @@
-//! What a file holds, as data: for people who want to know before they convert or after.
+//! The contents of a file as data, for inspection before or after a conversion.
 
 mod forms;
 mod kind;

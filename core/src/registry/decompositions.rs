@@ -9,14 +9,14 @@ use crate::diagnose::{Code, Diagnostic};
 use crate::files;
 use crate::program::text::{Template, TextError};
 
-/// The longest file that is read.
+/// The size limit of a file in bytes.
 const LONGEST: u64 = 16 << 20;
 
-/// How lines of a decomposition begin where they stand among schemas, so that other readers pass over them.
+/// The prefix of a decomposition's lines among schemas, so that other readers skip them.
 const AMONG_SCHEMAS: &str = "#|";
 const FIRST: &str = "\n#|";
 
-/// How programs begin that decompose an operator, and those that say what it writes.
+/// The first words of programs that decompose an operator, and of those that spell out its writes.
 const DECOMPOSITION: &str = "decomposition";
 const WRITES: &str = "writes";
 
@@ -26,7 +26,7 @@ pub struct Decompositions {
     entries: FxHashMap<String, Programs>,
 }
 
-/// The programs of one operator, read when they are first asked for.
+/// The programs of one operator, parsed on first use.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Programs {
     text: String,
@@ -34,10 +34,10 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    /// In order.
+    /// Returns the templates in order.
     ///
     /// # Errors
-    /// Where the text of one is malformed.
+    /// If the text of one is malformed.
     pub(super) fn templates(&self) -> Result<&[Template], &TextError> {
         self.templates.get_or_init(|| Template::parse(&self.text)).as_deref()
     }
@@ -47,7 +47,7 @@ impl Decompositions {
     /// Reads the file of a table at `path`.
     ///
     /// # Errors
-    /// `OP101` where there is none that can be read, `OP203` where it is malformed.
+    /// `OP101` if it cannot be read, `OP203` if it is malformed.
     pub fn open(path: &Path) -> Result<Self, Diagnostic> {
         let name = path.display().to_string();
         match files::text(path, LONGEST) {
@@ -56,10 +56,10 @@ impl Decompositions {
         }
     }
 
-    /// Reads the text of a table; `name` says where it comes from.
+    /// Reads the text of a table; `name` is its source.
     ///
     /// # Errors
-    /// `OP203` where it is malformed, or says what operators write, which stands among schemas alone.
+    /// `OP203` if it is malformed, or spells out writes of operators, which are allowed among schemas only.
     pub fn read(name: &str, text: &str) -> Result<Self, Diagnostic> {
         let templates = Self::of_both(name, text)?;
         let Some(writes) = templates.iter().find(|template| template.writes) else {
@@ -82,11 +82,11 @@ impl Decompositions {
         Self { entries: by_target.into_iter().map(|(target, templates)| (target, read(templates))).collect() }
     }
 
-    /// Finds those that stand among the schemas of a plugin. What operators write is not among them; see
+    /// Finds the decompositions among the schemas of a plugin. Writes of operators are not included; see
     /// [`Schemas::writes`](super::Schemas::writes).
     ///
     /// # Errors
-    /// `OP203` where one is malformed, as far as this is seen without reading them; with `whole` all are read.
+    /// `OP203` if one is malformed, as far as this shows without reading them; with `whole` all are read.
     pub fn among_schemas(name: &str, schemas: &str, whole: bool) -> Result<Self, Diagnostic> {
         if whole {
             Self::of_both(name, &lines(schemas).collect::<Vec<_>>().join("\n"))?;
@@ -95,10 +95,10 @@ impl Decompositions {
         Ok(Self { entries })
     }
 
-    /// What there is for `target`, in order.
+    /// Returns the templates for `target`, in order.
     ///
     /// # Errors
-    /// `OP203` where it is malformed.
+    /// `OP203` if one is malformed.
     pub fn of(&self, target: &str) -> Result<&[Template], Diagnostic> {
         let Some(programs) = self.entries.get(target) else { return Ok(&[]) };
         programs.templates().map_err(|error| malformed(target, error))
@@ -131,7 +131,7 @@ fn read(templates: Vec<Template>) -> Programs {
     Programs { text: String::new(), templates: Ok(templates).into() }
 }
 
-/// The lines of `schemas` that belong to programs.
+/// Returns the lines of `schemas` that belong to programs.
 fn lines(schemas: &str) -> impl Iterator<Item = &str> {
     // Most of the text comes before the first one.
     let before = if schemas.starts_with(AMONG_SCHEMAS) { Some(0) } else { schemas.find(FIRST) };
@@ -139,10 +139,10 @@ fn lines(schemas: &str) -> impl Iterator<Item = &str> {
     rest.lines().filter_map(|line| line.strip_prefix(AMONG_SCHEMAS))
 }
 
-/// The programs among the lines of `schemas` that say what operators write, or those that decompose, by operator.
+/// Returns the programs among the lines of `schemas` that spell out writes, or those that decompose, by operator.
 ///
 /// # Errors
-/// Where they have to be read for that, and one is malformed.
+/// If they must be read for that, and one is malformed.
 pub(super) fn among(schemas: &str, writes: bool) -> Result<FxHashMap<String, Programs>, TextError> {
     let mut found = FxHashMap::<String, Programs>::default();
     if let Some(split) = split(schemas) {
@@ -156,8 +156,8 @@ pub(super) fn among(schemas: &str, writes: bool) -> Result<FxHashMap<String, Pro
     Ok(Decompositions::of_templates(templates).entries)
 }
 
-/// The programs among the lines of `schemas`, each with how it begins and its operator. `None` where not every one goes
-/// from the line of its head to a line with nothing but its closing brace.
+/// Splits the lines of `schemas` into programs, each with its first word and its operator. `None` unless each of them
+/// extends from the line of its head to a line with only its closing brace.
 fn split(schemas: &str) -> Option<Vec<(&'static str, &str, String)>> {
     let head = |line: &str| {
         let line = line.trim_start();

@@ -1,4 +1,4 @@
-//! What is known about operators: their schemas with the facts beside them, and who lowers them.
+//! The registry of operators: their schemas with facts, and their lowerings.
 
 mod decompositions;
 mod providers;

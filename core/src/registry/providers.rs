@@ -1,4 +1,4 @@
-//! Who lowers an operator: `(operator, opset, complex or real) → provider`.
+//! The lowerings of operators: `(operator, opset, complex or real) → provider`.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ pub enum Resolved {
     OtherOpset(Provider),
     /// There are lowerings, but for real tensors only.
     RealOnly(Provider),
-    /// Nobody offers the operator.
+    /// No plugin offers the operator.
     Missing,
 }
 
@@ -59,7 +59,7 @@ impl Registry {
         self.providers.get(target).map_or(&[], Vec::as_slice)
     }
 
-    /// Finds who lowers `target` at `opset`: the user's choice, then the highest priority.
+    /// Finds the provider of `target` at `opset`: the user's choice, then the highest priority.
     pub fn resolve(&self, target: &str, opset: i64, complex: bool, choice: &Choice) -> Resolved {
         let Some(all) = self.providers.get(target) else { return Resolved::Missing };
         let in_range = |p: &&Provider| (i64::from(p.min_opset)..=i64::from(p.max_opset)).contains(&opset);
@@ -70,7 +70,7 @@ impl Registry {
             .filter(|p| p.complex || !complex)
             .filter(|p| chosen.is_none_or(|plugin| p.plugin == *plugin))
             .collect();
-        // A lowering made for the case at hand goes before one that also takes it.
+        // A lowering for exactly this case (complex or real) precedes one that also accepts it.
         fitting.sort_by_key(|p| (p.complex != complex, std::cmp::Reverse(p.priority)));
         match fitting.as_slice() {
             [first, second, ..]

@@ -14,13 +14,13 @@ use crate::program::text::{Template, TextError};
 
 /// The schemas of all known operators.
 ///
-/// Making one only finds where each schema is; a schema is read when it is first asked for, with the
-/// facts that follow it.
+/// Construction only finds where each schema is; a schema is parsed on first use, with the facts that
+/// follow it.
 #[derive(Debug, std::default::Default)]
 pub struct Schemas {
     texts: Vec<String>,
     index: FxHashMap<String, Entry>,
-    /// What operators write without saying so, by operator.
+    /// Undeclared writes of operators, by operator.
     writes: OnceLock<Vec<FxHashMap<String, Programs>>>,
 }
 
@@ -53,8 +53,8 @@ impl From<Default> for Arg {
 }
 
 impl Schemas {
-    /// Indexes texts of one schema per line; `#:` starts a line of facts, `#` one of comment. Where two lines describe one
-    /// overload, the first holds.
+    /// Indexes texts of one schema per line; `#:` starts a line of facts, `#` a comment. If two lines describe one
+    /// overload, the first is used.
     pub fn new<T: Into<String>>(texts: impl IntoIterator<Item = T>) -> Self {
         let texts: Vec<String> = texts.into_iter().map(Into::into).collect();
         let mut index = FxHashMap::default();
@@ -73,7 +73,7 @@ impl Schemas {
         Self { texts, index, writes: OnceLock::new() }
     }
 
-    /// The schema of `target`, spelled `aten.add.Tensor`; `None` when it is unknown or malformed.
+    /// Returns the schema of `target`, spelled `aten.add.Tensor`; `None` if it is unknown or malformed.
     pub fn get(&self, target: &str) -> Option<&Schema> {
         let entry = self.index.get(target)?;
         let parse = || {
@@ -85,11 +85,11 @@ impl Schemas {
         entry.parsed.get_or_init(parse).as_deref()
     }
 
-    /// The programs that spell out what `target` writes without saying so in its schema, in order. They stand among the
-    /// schemas as decompositions do, and begin with `writes`.
+    /// Returns the programs that spell out the writes of `target` that its schema does not declare, in order. They are
+    /// placed among the schemas like decompositions, and begin with `writes`.
     ///
     /// # Errors
-    /// Where one is malformed.
+    /// If one is malformed.
     pub fn writes(&self, target: &str) -> Result<Vec<&Template>, TextError> {
         let all = self.writes.get_or_init(|| {
             // A plugin whose programs have to be read at once, and are malformed, is not loaded.

@@ -47,11 +47,11 @@ pub struct Listed {
     pub plugin: usize,
     /// The name.
     pub name: &'static str,
-    /// What it does, in a line.
+    /// A one-line description.
     pub documentation: &'static str,
     /// Whether it is a pass.
     pub is_pass: bool,
-    /// How exact it is.
+    /// Its exactness.
     pub class: Class,
     /// The opsets at which it is right.
     pub opsets: RangeInclusive<i64>,
@@ -59,7 +59,7 @@ pub struct Listed {
     pub pattern: &'static str,
 }
 
-/// What optimises, of all plugins.
+/// The rules and passes of all plugins.
 #[derive(Debug, Default)]
 pub struct Catalog {
     pub(crate) rules: Vec<Rule>,
@@ -72,7 +72,7 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// Adds what `plugin` provides, called `id`; reports what cannot be compiled.
+    /// Adds the rules and passes of `plugin`, called `id`; reports those that cannot be compiled.
     pub(crate) fn add(
         &mut self,
         plugin: usize,
@@ -99,7 +99,7 @@ impl Catalog {
         }
     }
 
-    /// Sorts what was added. To be called once, after the last plugin.
+    /// Sorts the entries. Must be called once, after the last plugin.
     pub(crate) fn finish(&mut self) {
         for (index, rule) in self.rules.iter().enumerate() {
             for op in rule.pattern.root_ops() {
@@ -199,7 +199,7 @@ impl Catalog {
         self.pass_names.get(pass).copied().unwrap_or("?")
     }
 
-    /// The passes that run before or after the rules, in order.
+    /// Returns the passes that run before or after the rules, in order.
     pub(crate) fn passes(&self, after: bool) -> Vec<usize> {
         let mut found: Vec<(i32, usize)> = (self.passes.iter().enumerate())
             .filter(|(_, pass)| pass.after == after)

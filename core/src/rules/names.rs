@@ -2,7 +2,7 @@
 
 use super::text::parse;
 
-/// The names in a pattern, and what each of them stands for.
+/// The names in a pattern, and the kind of each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
     /// Nodes, in alphabetical order.
@@ -18,7 +18,7 @@ pub struct Names {
 /// Reads a pattern of `rules/1` for its names.
 ///
 /// # Errors
-/// What is wrong with it, in words.
+/// The defect of the pattern, in words.
 pub fn names(pattern: &str) -> Result<Names, String> {
     let (pattern, names) = parse(pattern)?;
     let mut nodes: Vec<String> = names.into_keys().collect();

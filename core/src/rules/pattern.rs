@@ -1,22 +1,22 @@
-//! Patterns: terms that stand for values, and the roots among them.
+//! Patterns: terms that match values, and the roots among them.
 //!
-//! [`super::text`] reads them from the text of `rules/1`.
+//! [`super::text`] parses them from the text of `rules/1`.
 
 use crate::ir::{Graph, Node, NodeId, Shape, ValueId};
 use crate::ops::{self, Traits, traits};
 use crate::sym::Dim;
 
-/// What is looked for in a graph.
+/// A pattern to match in a graph.
 #[derive(Debug, Default)]
 pub(crate) struct Pattern {
     pub(crate) terms: Vec<Term>,
-    /// The terms whose nodes the patch replaces. The first is where matching begins.
+    /// The terms whose nodes the patch replaces. Matching begins at the first.
     pub(crate) roots: Vec<TermId>,
-    /// The names of the variables that stand for values, extents and attributes.
+    /// The names of the variables for values, extents and attributes.
     pub(crate) values: Vec<String>,
     pub(crate) dims: Vec<String>,
     pub(crate) captures: Vec<String>,
-    /// What the rule asks for by name.
+    /// The bindings that the rule asks for by name.
     pub(crate) wanted: Wanted,
     /// Whether an attribute that is not given equals its default.
     pub(crate) defaults: bool,
@@ -25,7 +25,7 @@ pub(crate) struct Pattern {
 /// The position of a term among those of its pattern.
 pub(crate) type TermId = usize;
 
-/// What a plugin is told of a match, in this order.
+/// The bindings of a match that the plugin receives, in this order.
 #[derive(Debug, Default)]
 pub(crate) struct Wanted {
     pub(crate) nodes: Vec<TermId>,
@@ -34,11 +34,11 @@ pub(crate) struct Wanted {
     pub(crate) captures: Vec<usize>,
 }
 
-/// What a value must be.
+/// The constraint on a value.
 #[derive(Debug)]
 pub(crate) struct Term {
     pub(crate) kind: Kind,
-    /// Whether the input may be left out.
+    /// Whether the input is optional.
     pub(crate) optional: bool,
     pub(crate) shape: Option<Vec<DimTerm>>,
 }
@@ -46,21 +46,21 @@ pub(crate) struct Term {
 #[derive(Debug)]
 pub(crate) enum Kind {
     Any,
-    /// What the variable stands for, everywhere in the pattern.
+    /// A variable, with one value throughout the pattern.
     Value(usize),
     /// The same, and an initializer.
     Constant(usize),
-    /// A small constant that is this number throughout.
+    /// A small constant whose elements are all this number.
     Number(Number),
-    /// What a node makes.
+    /// An output of a node.
     Node(NodeTerm),
     /// Another output of the node of a term.
     Output(TermId, u32),
-    /// The first of these that fits.
+    /// The first of these that matches.
     Either(Vec<TermId>),
 }
 
-/// A number, and how far from it another one may be.
+/// A number, and the tolerance of a match.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Number {
     pub(crate) value: f64,
@@ -68,10 +68,10 @@ pub(crate) struct Number {
 }
 
 impl Number {
-    /// Whether `found`, of a type that rounds numbers by `round`, is this one.
+    /// Whether `found`, of a type that rounds numbers by `round`, matches this number.
     pub(crate) fn is(self, found: f64, round: impl Fn(f64) -> f64) -> bool {
         let rounded = round(self.value);
-        // What a type cannot hold is not its 0, nor its infinity.
+        // A number that overflows or underflows the type does not match its infinity or its 0.
         let held = (rounded == 0.0) == (self.value == 0.0) && rounded.is_finite() == self.value.is_finite();
         held && found == rounded || (found - self.value).abs() <= self.tolerance
     }
@@ -82,17 +82,17 @@ pub(crate) struct NodeTerm {
     pub(crate) domain: String,
     /// The operator, or the word of a class.
     pub(crate) op: String,
-    /// The operators that fit in place of one.
+    /// The class of operators that match, if any.
     pub(crate) class: Option<OpClass>,
     pub(crate) operands: Vec<TermId>,
     pub(crate) attributes: Vec<Attribute>,
-    /// The output that the value is.
+    /// The index of the output.
     pub(crate) output: u32,
-    /// The first two operands may stand in either order.
+    /// The first two operands may come in either order.
     pub(crate) commutative: bool,
     /// There may be further inputs and attributes.
     pub(crate) open: bool,
-    /// Others may read what it makes.
+    /// Nodes outside the match may read its outputs.
     pub(crate) shared: bool,
 }
 
@@ -106,10 +106,10 @@ impl NodeTerm {
     }
 }
 
-/// Operators with a trait, any of which fits.
+/// Operators with a trait; any of them matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OpClass {
-    /// `each(x)`: elementwise over `x`, where all further inputs are scalars or left out. `each(x, y)`: broadcasting over
+    /// `each(x)`: elementwise over `x`, if all further inputs are scalars or left out. `each(x, y)`: broadcasting over
     /// exactly these.
     Each,
     /// `view(x)`: the elements of `x` in the same order, in any shape.
@@ -119,7 +119,7 @@ pub(crate) enum OpClass {
 }
 
 impl OpClass {
-    /// The class that a word of the grammar stands for. No operator of ONNX begins with a lowercase letter.
+    /// Returns the class that a word of the grammar names. No operator of ONNX begins with a lowercase letter.
     pub(crate) fn of(word: &str) -> Option<Self> {
         match word {
             "each" => Some(Self::Each),
@@ -129,7 +129,7 @@ impl OpClass {
         }
     }
 
-    /// What operators of the class have, over so many operands.
+    /// Returns the traits of the class's operators, over so many operands.
     fn traits(self, operands: usize) -> Traits {
         match self {
             Self::Each if operands == 1 => Traits::ELEMENTWISE,
@@ -149,7 +149,7 @@ impl OpClass {
         !(1..=most).contains(&operands)
     }
 
-    /// Whether `node` fits, in a pattern with so many operands.
+    /// Whether `node` matches, in a pattern with so many operands.
     fn has(self, graph: &Graph, node: &Node, operands: usize) -> bool {
         let further = || node.inputs.iter().skip(operands).flatten();
         traits(node).has(self.traits(operands))
@@ -166,7 +166,7 @@ impl OpClass {
         ops::all().iter().filter(move |op| op.traits().has(wanted)).map(|op| op.name)
     }
 
-    /// The operator that stands for the class where a pattern is tried.
+    /// Returns the operator that represents the class in trials of a pattern.
     pub(crate) fn example(self, operands: usize) -> &'static str {
         match (self, operands) {
             (Self::View, _) => "Flatten",
@@ -189,7 +189,7 @@ fn is_scalar(graph: &Graph, value: ValueId) -> bool {
 pub(crate) enum DimTerm {
     Any,
     Number(i64),
-    /// A known extent that the variable stands for, everywhere in the pattern.
+    /// A variable for a known extent, the same throughout the pattern.
     Variable(usize),
     /// Any number of axes.
     Rest,
@@ -203,7 +203,7 @@ pub(crate) struct Attribute {
     pub(crate) optional: bool,
 }
 
-/// What an attribute must be.
+/// The constraint on an attribute.
 #[derive(Debug)]
 pub(crate) enum AttributeWants {
     Capture(usize),
@@ -215,7 +215,7 @@ pub(crate) enum AttributeWants {
 }
 
 impl Pattern {
-    /// The operators that a root can be: of the first root, all alternatives.
+    /// Returns the possible operators of a root: of the first root, all alternatives.
     pub(crate) fn root_ops(&self) -> Vec<&str> {
         let mut ops: Vec<&str> = Vec::new();
         let mut waiting: Vec<TermId> = self.roots.first().copied().into_iter().collect();

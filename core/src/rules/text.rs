@@ -13,10 +13,10 @@ use crate::text::{Lexer, TextError};
 /// Patterns nest no deeper than this.
 const MAX_DEPTH: usize = 64;
 
-/// Reads the pattern of a rule, and what the rule asks for by name.
+/// Reads the pattern of a rule, and the names that the rule asks for.
 ///
 /// # Errors
-/// What is wrong with it, in words.
+/// The defect of the pattern, in words.
 pub(super) fn compile(rule: &RuleText) -> Result<Pattern, String> {
     let (mut pattern, names) = parse(rule.pattern.known())?;
     let position = |known: &[String], name: &str| known.iter().position(|other| other == name);
@@ -38,7 +38,7 @@ pub(super) fn compile(rule: &RuleText) -> Result<Pattern, String> {
     Ok(pattern)
 }
 
-/// Reads a pattern; returns the terms that have names as well.
+/// Parses a pattern; returns the named terms as well.
 pub(crate) fn parse(text: &str) -> Result<(Pattern, FxHashMap<String, TermId>), String> {
     let mut parser = Parser {
         lexer: Lexer::new(text),
@@ -53,7 +53,7 @@ pub(crate) fn parse(text: &str) -> Result<(Pattern, FxHashMap<String, TermId>), 
 struct Parser<'a> {
     lexer: Lexer<'a>,
     pattern: Pattern,
-    /// The terms that have names.
+    /// The named terms.
     names: FxHashMap<String, TermId>,
     depth: usize,
 }
@@ -83,7 +83,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What stands behind `(`: several roots, or alternatives, which are one.
+    /// Parses the rest after `(`: several roots, or alternatives, which are one.
     fn group(&mut self) -> Read<Vec<TermId>> {
         let first = self.operand()?;
         if self.lexer.peek() == Some('|') {
@@ -191,7 +191,7 @@ impl Parser<'_> {
         term
     }
 
-    /// An operator behind at least one keyword, or one of another domain.
+    /// Parses an operator after at least one keyword, or one of another domain.
     fn node(&mut self, mut flags: Flags) -> Read<TermId> {
         loop {
             if self.lexer.peek() == Some('"') {
@@ -261,7 +261,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The name of an attribute with its `=`, when that comes next.
+    /// Parses the name of an attribute with its `=`, if that comes next.
     fn attribute_name(&mut self) -> Option<String> {
         let word = self.lexer.peek_word().to_owned();
         let mut ahead = self.lexer.clone();
@@ -314,7 +314,7 @@ impl Parser<'_> {
         self.tolerance(text)
     }
 
-    /// The number `text`, with the tolerance that may stand behind it.
+    /// Parses the number `text`, with the optional tolerance after it.
     fn tolerance(&mut self, text: &str) -> Read<Number> {
         let Ok(value) = text.parse() else { return self.lexer.fail("expected a number") };
         let mut tolerance = 0.0;
@@ -375,12 +375,12 @@ impl Parser<'_> {
     }
 }
 
-/// What stands in front of an operator.
+/// Modifiers in front of an operator.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Flags {
     shared: bool,
     maybe: bool,
-    /// Whether the first two operands may stand in either order, when that is said.
+    /// Whether the first two operands may come in either order, if stated.
     commutative: Option<bool>,
 }
 
@@ -403,7 +403,7 @@ impl Flags {
     }
 }
 
-/// The position of `name`, which is added where it is new.
+/// Returns the position of `name`, which is added if it is new.
 fn index(names: &mut Vec<String>, name: String) -> usize {
     names.iter().position(|known| *known == name).unwrap_or_else(|| {
         names.push(name);

@@ -21,14 +21,14 @@ extern "C" fn shown() -> u32 {
 }
 
 extern "C" fn message(plugin: RStr<'_>, level: u32, text: RStr<'_>, cx: Context) {
-    // Whatever goes wrong with a message, unwinding into the plugin would end the process.
+    // Unwinding into the plugin would end the process, whatever the error in a message.
     let _ = catch_unwind(AssertUnwindSafe(|| {
         if level > log::shown() {
             return;
         }
         let site = crossing::current();
         let text_of = |text: RStr<'_>| text.message().into_owned();
-        // The plugin that this thread is in is known; its word counts elsewhere.
+        // The plugin that this thread executes is known; its own claim is used elsewhere only.
         let plugin = site.map_or_else(|| text_of(plugin), |site| site.plugin.to_owned());
         let origin = site.filter(|site| site.task == "lowering").and_then(|_| crate::lower::origin_of(cx));
         log::said(plugin, level, &text_of(text), origin);

@@ -1,4 +1,4 @@
-//! The top room: it knows every stage, and wires them to the tables of the contract.
+//! The top module: it knows every stage, and connects them to the tables of the contract.
 //!
 //! A plugin that is attached asks the host's root for interfaces; each is answered by the stage that owns
 //! it. No stage imports from here.
@@ -17,7 +17,7 @@ use crate::host::{self, CONTRACT, Host, Manifest, Plugin};
 /// The host's side of the contract, which every plugin is attached to.
 pub static HOST_ROOT: HostRoot = HostRoot { version: CONTRACT, query };
 
-/// The host's table for an interface; [`Table::NONE`] for one that it does not have.
+/// Returns the host's table for an interface; [`Table::NONE`] if it has none.
 pub extern "C" fn query(interface: RStr<'_>) -> Table {
     let Ok(interface) = interface.get() else { return Table::NONE };
     match interface {
@@ -35,16 +35,15 @@ impl Host {
     /// Attaches plugins that are linked into this program.
     ///
     /// # Errors
-    /// [`Code::PLUGIN_CONTRACT`](crate::Code::PLUGIN_CONTRACT) when one refuses to attach, provides nothing, or lists no
-    /// operators although it has a table of them: a linked crate whose list is empty was dropped by
-    /// the linker.
+    /// [`Code::PLUGIN_CONTRACT`](crate::Code::PLUGIN_CONTRACT) if one refuses to attach, provides nothing, or has a
+    /// table of operators without entries: the linker drops a linked crate whose list is then empty.
     pub fn new(linked: &[&'static PluginRoot]) -> Result<Self, Report> {
         Self::with(linked, &Search::default())
     }
 
-    /// Attaches the linked-in plugins and those that `search` finds. A loaded plugin takes the place
-    /// of a linked-in one with the same id; of two loaded ones the source that comes first in
-    /// [`Source`](host::Source) counts.
+    /// Attaches the linked-in plugins and those that `search` finds. A loaded plugin replaces a linked-in
+    /// one with the same id; of two loaded ones, the one whose source comes first in
+    /// [`Source`](host::Source) is used.
     ///
     /// # Errors
     /// A report of every plugin that cannot be used.
@@ -53,10 +52,10 @@ impl Host {
     }
 }
 
-/// Loads one plugin to look at it: its manifest and what it says about itself.
+/// Loads one plugin to inspect it: its manifest and its description.
 ///
 /// # Errors
-/// When it cannot be loaded, or refuses this host.
+/// If it cannot be loaded, or refuses this host.
 pub fn inspect(library: &Path) -> Result<(Plugin, Option<Manifest>), Report> {
     host::inspect(&HOST_ROOT, library)
 }

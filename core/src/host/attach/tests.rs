@@ -5,7 +5,7 @@ use onnxport_abi::{RSlice, RStr};
 use crate::diagnose::Code;
 use crate::host::Host;
 
-/// A plugin that says of itself what the test says.
+/// Defines a plugin with the given description of itself.
 macro_rules! fixture {
     ($name:ident, $contract:expr, $needs:expr, $attach:expr) => {
         mod $name {

@@ -1,4 +1,4 @@
-//! Reading on demand gives what reading at once gives.
+//! Tests that reading on demand gives the same result as reading at once.
 
 use super::{AMONG_SCHEMAS, Decompositions, lines, split};
 use crate::program::text::Template;
@@ -9,7 +9,7 @@ const OWN: [&str; 2] = [
     include_str!("../../../../plugins/torchvision/schemas.txt"),
 ];
 
-/// What a template is, but for where in a text it stands.
+/// Returns the text of a template without its position.
 fn plain(template: &Template) -> String {
     let body = &template.body;
     let calls: Vec<String> =

@@ -1,4 +1,4 @@
-//! Puts the calls of a decomposition in the place of a call.
+//! Replaces a call by its decomposition.
 
 use rustc_hash::FxHashMap;
 
@@ -13,7 +13,7 @@ use crate::program::{Arg, Body, Call, Val, Value};
 use crate::registry::{Decompositions, Resolved};
 use crate::sym::Symbols;
 
-/// How deep decompositions may lead to others.
+/// The depth to which decompositions may use others.
 const DEPTH: usize = 16;
 
 /// Decompositions at work on a program.
@@ -67,7 +67,7 @@ impl<'a> Work<'a> {
         editor.finish(body);
     }
 
-    /// Adds `call`, or what it is made of.
+    /// Adds `call`, or its decomposition.
     fn call(&mut self, call: Call, editor: &mut Editor, replaced: &mut FxHashMap<Val, Arg>, depth: usize) {
         if !self.is_wanted(&call, &editor.values) {
             editor.calls.push(call);
@@ -106,7 +106,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Whether there is a decomposition, and the call is one of those that are to be decomposed.
+    /// Whether the call is to be decomposed, and has a decomposition.
     fn is_wanted(&self, call: &Call, values: &Arena<Value>) -> bool {
         if !self.tables.iter().any(|table| table.contains(&call.target)) {
             return false;
@@ -124,7 +124,7 @@ impl<'a> Work<'a> {
         !matches!(found, Resolved::Use(_) | Resolved::Conflict(..))
     }
 
-    /// The first decomposition whose conditions hold, with the arguments for its parameters.
+    /// Returns the first decomposition whose conditions hold, with the arguments for its parameters.
     fn fitting(
         &self,
         call: &Call,

@@ -1,4 +1,4 @@
-//! Binding: a call and its operator's schema become the records that a plugin reads.
+//! Converts a call, with its operator's schema, to the records that a plugin reads.
 
 use onnxport_abi::lowering::{ABSENT, ArgRecord, DimRecord, TypeRecord, arg_kind, dim_kind};
 use onnxport_abi::{RSlice, RStr};
@@ -10,7 +10,7 @@ use crate::program::{Arg, Body, Call, TensorType, ValueType};
 use crate::registry::Schema;
 use crate::sym::Dim;
 
-/// `Err(None)`: an argument is what an earlier problem left; it was reported.
+/// `Err(None)`: the argument depends on a problem that was already reported.
 type Bind<T> = Result<T, Option<Box<Diagnostic>>>;
 
 pub(super) const EMPTY: RStr<'static> = RStr::from_str("");
@@ -39,7 +39,7 @@ pub(super) fn dim_record(dim: Option<Dim>) -> DimRecord {
     }
 }
 
-/// The kind and dtype of what the program states, and its extents.
+/// Returns the kind, the dtype and the extents of a stated type.
 pub(super) fn describe(ty: &ValueType) -> (u32, i32, Vec<DimRecord>) {
     match ty {
         ValueType::Tensor(ty) => {
@@ -118,8 +118,8 @@ struct Binder<'a, 'p> {
 }
 
 impl<'p> Binder<'_, 'p> {
-    /// An argument per argument of the schema: by name, by position where the program states no
-    /// name, else the default.
+    /// Returns an argument for each of the schema's: by name, by position if the program states no name,
+    /// else the default.
     fn by_schema(&self, schema: &'p Schema, frame: &mut Frame<'p>) -> Bind<()> {
         if let Some(odd) = self.call.args.iter().find(|a| !a.name.is_empty() && schema.arg(&a.name).is_none())
         {

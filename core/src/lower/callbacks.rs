@@ -1,7 +1,7 @@
-//! The host's side of `lowering/1`: what a plugin can ask and do during a call.
+//! The host's side of `lowering/1`: the callbacks of a plugin during a call.
 //!
-//! A context is a pointer to the [`Frame`] of the call. Every callback turns it into references for
-//! its own duration only, and no callback keeps any.
+//! A context is a pointer to the [`Frame`] of the call. Every callback converts it to references for its
+//! own duration only, and no callback keeps any.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -82,7 +82,7 @@ pub(super) fn lend<'a, T>(items: &[T]) -> RSlice<'a, T> {
     RSlice::from_slice(unsafe { std::slice::from_raw_parts(items.as_ptr(), items.len()) })
 }
 
-/// The same for arguments; what they borrow lives as long as the call.
+/// The same for arguments; the data that they borrow lives as long as the call.
 fn lend_args<'a>(items: &[ArgRecord<'_>]) -> RSlice<'a, ArgRecord<'a>> {
     // SAFETY: as for `lend`; only lifetimes differ, and the call is freed after the plugin returned.
     RSlice::from_slice(unsafe { std::slice::from_raw_parts(items.as_ptr().cast(), items.len()) })
@@ -312,7 +312,7 @@ extern "C" fn inline_graph(
 ) -> u32 {
     with(cx, |frame, driver| {
         let graph = *frame.graphs.get(graph as usize)?;
-        // What a nested graph captures lies outside of a function.
+        // The captures of a nested graph lie outside the function.
         if !driver.functions.is_empty() {
             return None;
         }
@@ -423,7 +423,7 @@ extern "C" fn origin<'a>(cx: Context, out: &mut OriginView<'a>) -> u32 {
         let frame = origin.user_frame();
         let text = |text: Option<&str>| {
             let text = text.unwrap_or_default();
-            // SAFETY: as for `lend`; a call makes no origins, and changes none. The bytes are a text's.
+            // SAFETY: as for `lend`; a call neither creates nor changes origins. The bytes are a text's.
             unsafe { RStr::from_raw_parts(text.as_ptr(), text.len()) }
         };
         *out = OriginView {
@@ -439,7 +439,7 @@ extern "C" fn origin<'a>(cx: Context, out: &mut OriginView<'a>) -> u32 {
     })
 }
 
-/// Where the call behind `cx` comes from, when this thread lowers it.
+/// Returns the origin of the call behind `cx`, if this thread lowers it.
 pub(crate) fn origin_of(cx: Context) -> Option<OriginId> {
     let mut found = None;
     with(cx, |_, driver| {

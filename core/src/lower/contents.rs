@@ -1,5 +1,5 @@
-//! What a plugin can learn of values beyond their types: the bytes of small constants and weights, and which
-//! node computes a value.
+//! Queries of a plugin about values beyond their types: the bytes of small constants and weights, and the
+//! node that computes a value.
 
 use onnxport_abi::lowering::{ABSENT, Context, DataView, DefinitionView};
 use onnxport_abi::{RSlice, RStr, status};
@@ -9,7 +9,7 @@ use super::driver::Driver;
 use super::frame::Frame;
 use crate::ir::{Def, Node, ValueId};
 
-/// Constants of at most this many bytes can be read by plugins.
+/// The size in bytes up to which plugins can read constants.
 const MAX_CONSTANT: u64 = 64 << 10;
 
 /// The bytes up to which plugins may read a weight: scales and zero points of 128 Ki channels.
@@ -23,7 +23,8 @@ pub(super) extern "C" fn weight_data<'a>(cx: Context, value: u32, out: &mut Data
     with(cx, |frame, driver| data_view(frame, driver, value, (true, MAX_WEIGHT), out))
 }
 
-/// The contents of an initializer, if it is a weight where one is asked for and no longer than `limit` bytes.
+/// Returns the contents of an initializer, if it is a weight (where one is requested) and no longer than `limit`
+/// bytes.
 fn data_view(
     frame: &mut Frame<'_>,
     driver: &Driver<'_>,

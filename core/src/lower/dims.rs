@@ -1,5 +1,5 @@
-//! Extents at run time: which axes and numbers of the model carry which expression, and the
-//! arithmetic that computes the others. Everything is computed once per block.
+//! Extents at run time: the axes and numbers of the model that hold each expression, and the arithmetic
+//! that computes the others. Everything is computed once per block.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -8,7 +8,7 @@ use super::driver::Driver;
 use crate::ir::{Attr, Attribute, BlockId, ValueId};
 use crate::sym::{Dim, Expr, ExprId, SymId, Symbols, Term};
 
-/// Where an expression can be read off.
+/// A source of an expression's value.
 #[derive(Clone, Copy, Debug)]
 enum Source {
     /// An i64 value of shape `[1]`.
@@ -17,7 +17,7 @@ enum Source {
     Axis(ValueId, usize),
 }
 
-/// What is known to carry which expression.
+/// The values that are known to hold an expression.
 #[derive(Debug, Default)]
 pub(super) struct DimValues {
     /// Per expression, the first source of each block.
@@ -64,7 +64,7 @@ impl DimValues {
 }
 
 impl Driver<'_> {
-    /// An i64 vector of `dims`; `None` when one of them cannot be computed from what exists.
+    /// Returns an i64 vector of `dims`; `None` if one of them cannot be computed from existing values.
     pub(super) fn dims_value(&mut self, dims: &[Dim]) -> Option<ValueId> {
         if let Some(ints) = dims.iter().map(|d| d.as_const()).collect::<Option<Vec<i64>>>() {
             return Some(self.int_constant(&ints));
@@ -89,7 +89,7 @@ impl Driver<'_> {
         Some(self.append_with("Concat", &parts, vec![axis]))
     }
 
-    /// The dims as one `Shape` node, when they are all the axes of one value, or neighbours of it.
+    /// Returns the dims as one `Shape` node, if they are consecutive axes of one value.
     fn whole_shape(&mut self, dims: &[Dim]) -> Option<ValueId> {
         let first = dims.iter().position(|d| matches!(d, Dim::Expr(_)))?;
         let Dim::Expr(id) = *dims.get(first)? else { return None };
@@ -106,7 +106,7 @@ impl Driver<'_> {
         Some(self.append_with("Shape", &[value], attributes))
     }
 
-    /// `dim` as an i64 of shape `[1]`; `None` when it cannot be computed from what exists.
+    /// Returns `dim` as an i64 of shape `[1]`; `None` if it cannot be computed from existing values.
     pub(super) fn dim_value(&mut self, dim: Dim) -> Option<ValueId> {
         let id = match dim {
             Dim::Const(n) => return Some(self.int_constant(&[n])),
@@ -122,7 +122,7 @@ impl Driver<'_> {
         Some(value)
     }
 
-    /// The source of an expression that the current block can see.
+    /// Returns a source of an expression that is visible in the current block.
     fn source(&self, id: ExprId) -> Option<Source> {
         let places = self.dims.sources.get(&id)?;
         let mut block = Some(self.block);
@@ -166,7 +166,7 @@ impl Driver<'_> {
                 Some(if constant == 0 { total } else { self.arithmetic("Add", total, constant) })
             }
             Expr::FloorDiv(a, b) => {
-                // ONNX divides integers towards zero; that is the floor only without a sign.
+                // ONNX divides integers towards zero, which is the floor only for nonnegative ones.
                 let (x, y) = (self.dim_value(a)?, self.dim_value(b)?);
                 let nonnegative = |d| self.model.symbols.range(d).min.is_some_and(|n| n >= 0);
                 if nonnegative(a) && nonnegative(b) {

@@ -22,12 +22,12 @@ use crate::sym::Dim;
 use crate::tensor::{DType, LazyTensor};
 use crate::valid::Stated;
 
-/// What a value of the program became.
+/// The translation of a value of the program.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Bound {
     /// A value of the model.
     Value(ValueId),
-    /// Nothing: what defines it was reported.
+    /// Nothing: a problem with its definition was reported.
     Poisoned,
     /// Nothing: the lowering does not compute it, which matters only if it is used.
     Absent(OriginId),
@@ -68,19 +68,19 @@ pub(super) struct Driver<'p> {
     pub(super) stated: Stated,
     /// The types in ONNX of the program's, by address.
     types: FxHashMap<*const TensorType, Typed>,
-    /// The block that grows.
+    /// The block to which nodes are appended.
     pub(super) block: BlockId,
     /// The call whose nodes are emitted.
     pub(super) origin: Option<OriginId>,
     /// Extents and symbolic integers that exist as values, per block.
     pub(super) dims: super::dims::DimValues,
     pub(super) constants: Constants,
-    /// Bodies of functions that are being stated, the innermost last.
+    /// The open bodies of functions, innermost last.
     pub(super) functions: Vec<super::functions::Open>,
     diagnostics: Vec<Diagnostic>,
-    /// How many calls of an operator each plugin lowered.
+    /// The number of an operator's calls that each plugin lowered.
     provided: FxHashMap<(usize, Name), usize>,
-    /// How many plugins the host had set aside at the start.
+    /// The number of plugins that the host had set aside at the start.
     set_aside: usize,
     /// Operators for which a lowering was suggested.
     pub(super) suggested: FxHashSet<Name>,
@@ -149,7 +149,7 @@ impl<'p> Driver<'p> {
         self.diagnostics.push(diagnostic);
     }
 
-    /// Binds `val` to `value` and records what the program states about it.
+    /// Binds `val` to `value` and records the type that the program states for it.
     pub(super) fn bind(&mut self, scope: &mut Scope, val: Val, value: ValueId) {
         let program = self.program;
         self.bind_typed(scope, val, value, &program.body.values[val].ty);
@@ -194,8 +194,8 @@ impl<'p> Driver<'p> {
         }
     }
 
-    /// Lowers `calls` of `body`, and frees each when it is lowered: a long program and its model would be held side
-    /// by side else.
+    /// Lowers `calls` of `body`, and frees each afterwards: otherwise a long program and its model would be in
+    /// memory at the same time.
     fn consume(&mut self, body: &Body, mut calls: Vec<Call>, scope: &mut Scope) {
         calls.reverse();
         while let Some(call) = calls.pop() {
@@ -232,8 +232,8 @@ impl<'p> Driver<'p> {
         true
     }
 
-    /// A call whose only result is an integer with a known expression needs no operator: the
-    /// expression is computed from what exists, once.
+    /// A call whose only result is an integer with a known expression needs no operator: the expression is
+    /// computed once, from existing values.
     fn lower_sym_int(&mut self, body: &Body, call: &Call, scope: &mut Scope) -> bool {
         let [Output::Value(val)] = call.outputs.as_slice() else { return false };
         let ValueType::SymInt(dim) = body.values[*val].ty else { return false };
@@ -247,8 +247,8 @@ impl<'p> Driver<'p> {
         }
     }
 
-    /// Records that `value` is the result of the call that gives `name`. A value that is the result of several calls is
-    /// that of the first.
+    /// Records that `value` is the result named `name` of the call. A value with several such calls keeps the name from
+    /// the first.
     fn name_result(&mut self, value: ValueId, name: &Name) {
         let info = &mut self.model.graph.values[value];
         if info.name.is_none() && matches!(info.def, ir::Def::Node(..)) {
@@ -275,7 +275,7 @@ impl<'p> Driver<'p> {
         }
     }
 
-    /// What ONNX infers for a result must agree with what the program states.
+    /// Checks that the type that ONNX infers for a result agrees with the type that the program states.
     fn contradiction(&mut self, call: &Call, stated: &ValueType, value: ValueId) -> Option<Diagnostic> {
         let ValueType::Tensor(ty) = stated else { return None };
         let real = self.real(ty);
@@ -301,7 +301,7 @@ impl<'p> Driver<'p> {
         wrong(format!("{} along axis {axis}, but the program states {}", text(*have), text(*want)))
     }
 
-    /// Lowers one call through its plugin. `Err(None)` when a problem upstream was reported.
+    /// Lowers one call through its plugin. `Err(None)` if a problem upstream was reported.
     fn lower_call<'c>(
         &mut self,
         body: &'c Body,
@@ -331,7 +331,7 @@ impl<'p> Driver<'p> {
             table.entries.known().get(provider.entry as usize).map_or("", |entry| entry.target.known());
         let site = Site { plugin, task: "lowering", subject };
         let answer = cross(site, || (table.lower)(provider.entry, &host_table(), cx));
-        // A plugin that gave up inside a function or a block leaves it open.
+        // A plugin that failed inside a function or a block leaves it open.
         self.leave_functions();
         self.block = depth;
         self.origin = Some(call.origin);
@@ -432,7 +432,7 @@ impl<'p> Driver<'p> {
         output.unwrap_or(ValueId::new(0))
     }
 
-    /// Infers what `node`'s outputs are.
+    /// Infers the types of `node`'s outputs.
     pub(super) fn infer(&mut self, node: ir::NodeId) {
         let opset = self.model.opset();
         infer::infer(&mut self.model.graph, &mut self.model.symbols, opset, node);
@@ -457,7 +457,7 @@ impl<'p> Driver<'p> {
     }
 }
 
-/// The problem of using a result that its lowering does not compute.
+/// Returns the diagnostic for the use of a result that its lowering does not compute.
 pub(super) fn not_computed(origins: &Origins, origin: OriginId) -> Diagnostic {
     let message = format!(
         "the program uses a result of `{}` that its lowering does not compute",
@@ -466,7 +466,7 @@ pub(super) fn not_computed(origins: &Origins, origin: OriginId) -> Diagnostic {
     Diagnostic::error(Code::LOWER_REFUSED, message).at(origin)
 }
 
-/// The values that a call defines, lists flattened; `None` where a return is absent.
+/// Returns the values that a call defines, lists flattened; `None` for an absent result.
 pub(super) fn results(call: &Call) -> impl Iterator<Item = Option<Val>> {
     call.outputs.iter().flat_map(|output| match output {
         Output::None => vec![None],

@@ -1,4 +1,4 @@
-//! Nodes that plugins ask for.
+//! Emits nodes on behalf of plugins.
 
 use super::driver::Driver;
 use crate::ir::opset::formal;
@@ -7,11 +7,11 @@ use crate::ir::{Attr, Attribute, ValueId};
 use crate::tensor::DType;
 
 impl Driver<'_> {
-    /// Appends a node and returns its outputs; `None` when an attribute refers to one that the function
-    /// around does not have, or has of another type.
+    /// Appends a node and returns its outputs; `None` if an attribute refers to one that the enclosing
+    /// function does not have, or has with another type.
     ///
-    /// Many of ONNX's operators take no bfloat16 before opset 22. They compute in float32 then, and
-    /// the results are bfloat16 again.
+    /// Many of ONNX's operators do not accept bfloat16 before opset 22. They then compute in float32, and
+    /// the results are cast back to bfloat16.
     pub(super) fn emit(
         &mut self,
         domain: &str,
@@ -42,7 +42,7 @@ impl Driver<'_> {
                     FormalType::Var(variable) => Some(variable),
                     FormalType::Fixed(_) => None,
                 });
-                // An output with a variable of its own is of the input's type unless it was asked for.
+                // An output with its own type variable has the input's type unless another was requested.
                 let follows = |v| widened.contains(&v) || (op.ends_with("Like") && !typed);
                 if variable.is_some_and(follows) && self.is_of(value, DType::F32) {
                     *output = Some(self.cast(value, DType::BF16));
@@ -52,9 +52,9 @@ impl Driver<'_> {
         Some(made)
     }
 
-    /// Puts what the call in progress gives in the place of references to attributes of the function around,
-    /// for the types to be inferred; returns the references. Only ONNX's own operators take them: their
-    /// signatures say of which type an attribute is.
+    /// Replaces references to attributes of the enclosing function by the values of the current call, so
+    /// that types can be inferred; returns the references. Only ONNX's own operators accept them, because
+    /// their signatures state the type of an attribute.
     fn resolve(&self, domain: &str, op: &str, attributes: &mut [Attribute]) -> Option<Vec<(String, String)>> {
         let mut referred = Vec::new();
         for attribute in attributes {
@@ -68,7 +68,7 @@ impl Driver<'_> {
         Some(referred)
     }
 
-    /// Casts the inputs whose type variable stands for no bfloat16, and returns these variables.
+    /// Casts the inputs whose type variable does not allow bfloat16, and returns these variables.
     fn widen(&mut self, schema: &OpSchema, inputs: &mut [Option<ValueId>]) -> Vec<u8> {
         let mut widened = Vec::new();
         for (index, input) in inputs.iter_mut().enumerate() {

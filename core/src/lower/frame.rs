@@ -1,4 +1,4 @@
-//! One call on its way through a plugin: the records that the plugin reads, and what it answers.
+//! One call of a plugin: the records that the plugin reads, and its answers.
 
 use std::thread::ThreadId;
 
@@ -11,8 +11,8 @@ use crate::diagnose::Diagnostic;
 use crate::ir::{BlockId, Graph, ValueId};
 use crate::program::Subgraph;
 
-/// Everything behind the context of a call. The records borrow from the frame itself and from the
-/// program; neither moves while the plugin runs.
+/// Everything behind the context of a call. The records borrow from the frame itself and from the program;
+/// neither moves while the plugin runs.
 pub(super) struct Frame<'p> {
     /// The thread of the conversion, the only one that may call back.
     pub(super) thread: ThreadId,
@@ -26,7 +26,7 @@ pub(super) struct Frame<'p> {
     pub(super) elements: Vec<ArgRecord<'p>>,
     /// The extents that `results` refer to.
     pub(super) dims: Vec<Vec<DimRecord>>,
-    /// What the program states about the results.
+    /// The stated types of the results.
     pub(super) results: Vec<TypeRecord<'p>>,
     /// The nested graphs among the arguments.
     pub(super) graphs: Vec<&'p Subgraph>,
@@ -36,31 +36,31 @@ pub(super) struct Frame<'p> {
     pub(super) scratch: Scratch,
     /// The results that the plugin set.
     pub(super) answer: Option<Vec<Option<ValueId>>>,
-    /// What the host found wrong with something that the plugin asked for.
+    /// The problem that the host found with a request of the plugin.
     pub(super) problem: Option<Box<Diagnostic>>,
     /// Why the plugin refused.
     pub(super) refusal: Option<Refusal>,
 }
 
-/// What the plugin was told of the graph during the call. An id that it kept from another call is not
-/// among it, so that it cannot name an unrelated value by chance.
+/// The ids of the graph that the plugin received during the call. An id that it kept from another call is not
+/// among them, so that it cannot name an unrelated value by chance.
 ///
-/// The body of a function is a graph of its own, and its values have ids that nothing else in the call has: a
-/// value from outside cannot name one inside, nor the other way round.
+/// The body of a function is a separate graph, and its values have ids that nothing else in the call has: an
+/// outside value cannot name an inside one, nor the reverse.
 #[derive(Default)]
 pub(super) struct Told {
     values: IndexMap<u32, ValueId, FxBuildHasher>,
-    /// The blocks that it began, each with the number of values known before.
+    /// The open blocks, each with the number of values known before.
     open: Vec<(BlockId, usize)>,
-    /// The blocks that it ended and did not use yet.
+    /// The blocks that it ended but has not used yet.
     ended: Vec<(u32, BlockId)>,
-    /// The surroundings, where this is the body of a function.
+    /// The enclosing state, inside the body of a function.
     outside: Option<Box<Told>>,
-    /// How many ids were given inside of functions.
+    /// The number of ids issued inside functions.
     given: u32,
 }
 
-/// The first id inside of a function; those of the model's own graph are smaller.
+/// The first id inside a function; those of the model's own graph are smaller.
 const FIRST_INSIDE: u32 = 1 << 31;
 
 impl Told {
@@ -78,12 +78,12 @@ impl Told {
         raw
     }
 
-    /// The value that the plugin means.
+    /// Returns the value that the plugin names.
     pub(super) fn value(&self, raw: u32) -> Option<ValueId> {
         self.values.get(&raw).copied()
     }
 
-    /// What the plugin calls the value or block `raw` of the graph that it builds.
+    /// Returns the plugin's id for the value or block `raw` of the graph that it builds.
     fn id(&mut self, raw: u32) -> u32 {
         if self.outside.is_none() {
             return raw;
@@ -92,13 +92,13 @@ impl Told {
         FIRST_INSIDE | (self.given - 1)
     }
 
-    /// Notes a block that the plugin begins.
+    /// Records the start of a block.
     pub(super) fn begin(&mut self, block: BlockId) {
         self.open.push((block, self.values.len()));
     }
 
-    /// Ends `block` if it is the innermost one that the plugin began, and returns its id; what was made in it
-    /// is not visible any more, constants apart.
+    /// Ends `block` if it is the innermost one that the plugin began, and returns its id; its values are no
+    /// longer visible, except constants.
     pub(super) fn end(&mut self, block: BlockId, graph: &Graph) -> Option<u32> {
         let (_, known) = self.open.pop_if(|(open, _)| *open == block)?;
         let inner = self.values.split_off(known);
@@ -108,20 +108,20 @@ impl Told {
         Some(raw)
     }
 
-    /// The ended block that the plugin means; it can be used once.
+    /// Returns the ended block that the plugin names; it can be used once.
     pub(super) fn block(&mut self, raw: u32) -> Option<BlockId> {
         let at = self.ended.iter().position(|(id, _)| *id == raw)?;
         Some(self.ended.swap_remove(at).1)
     }
 
-    /// Notes that the body of a function begins.
+    /// Records the start of a function's body.
     pub(super) fn enter(&mut self) {
         let outside = std::mem::take(self);
         self.given = outside.given;
         self.outside = Some(Box::new(outside));
     }
 
-    /// Notes that it ends.
+    /// Records its end.
     pub(super) fn leave(&mut self) {
         if let Some(outside) = self.outside.take() {
             let given = self.given;
@@ -131,7 +131,7 @@ impl Told {
     }
 }
 
-/// Storage for what one answer of the host refers to.
+/// Storage for one answer of the host.
 #[derive(Default)]
 pub(super) struct Scratch {
     pub(super) dims: Vec<DimRecord>,

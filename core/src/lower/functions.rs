@@ -1,10 +1,10 @@
 //! Local functions: a plugin states the body of one while it lowers a call.
 //!
-//! A body is emitted for every call of the function, on inputs typed as the values that the call passes: so the
-//! types of the call's results are inferred, whatever the types are. It is kept once, without types. A body of
-//! the same name that differs is refused.
+//! A body is emitted for every call of the function, on inputs typed as the values that the call passes, so
+//! that the types of the call's results are inferred for any types. It is stored once, without types. A
+//! different body of the same name is refused.
 //!
-//! While a body is stated its graph is the driver's. A value from outside is no value inside: see
+//! While a body is stated, its graph is the driver's. Outside values do not exist inside it: see
 //! [`Told`](super::frame::Told).
 
 use rustc_hash::FxHashSet;
@@ -15,12 +15,12 @@ use crate::diagnose::{Code, Diagnostic};
 use crate::ir::{self, Attr, Attribute, BlockId, Function, Graph, OpsetImport, Type, ValueId};
 use crate::tidy;
 
-/// A body that is being stated, and what lies around it.
+/// A body that is being stated, and the enclosing state.
 pub(super) struct Open {
     domain: String,
     name: String,
     version: i64,
-    /// What the call passes: values and attributes.
+    /// The arguments of the call: values and attributes.
     inputs: Vec<ValueId>,
     attributes: Vec<Attribute>,
     /// The surroundings, to go on with.
@@ -73,11 +73,11 @@ impl Driver<'_> {
         Some(formal)
     }
 
-    /// Ends the body with these outputs and calls the function where it began. `Ok(None)` when no body is
-    /// open, or a block inside of it is.
+    /// Ends the body with these outputs and calls the function at the point where it began. `Ok(None)` if
+    /// no body is open, or a block inside it is.
     ///
     /// # Errors
-    /// When the model has another function of this name.
+    /// If the model has another function of this name.
     pub(super) fn end_function(&mut self, outputs: Vec<ValueId>) -> Result<Option<Vec<ValueId>>, Diagnostic> {
         if self.block != self.model.graph.main() {
             return Ok(None);
@@ -115,12 +115,12 @@ impl Driver<'_> {
         Ok(Some(results))
     }
 
-    /// Goes back to where no body is open, after a plugin that gave up inside of one.
+    /// Leaves all open bodies, after a plugin failed inside one.
     pub(super) fn leave_functions(&mut self) {
         while self.leave().is_some() {}
     }
 
-    /// Goes back to the surroundings of the current body, and returns both.
+    /// Returns to the enclosing state of the current body, and returns both.
     fn leave(&mut self) -> Option<(Open, Graph)> {
         let mut open = self.functions.pop()?;
         let body = std::mem::replace(&mut self.model.graph, std::mem::take(&mut open.graph));
@@ -130,7 +130,7 @@ impl Driver<'_> {
         Some((open, body))
     }
 
-    /// The value that the call in progress gives for the attribute `name` of the function.
+    /// Returns the value of the function's attribute `name` in the current call.
     pub(super) fn given(&self, name: &str) -> Option<&Attr> {
         self.functions.last()?.attributes.iter().find(|a| a.name == name).map(|a| &a.value)
     }
@@ -143,11 +143,11 @@ impl Driver<'_> {
     }
 }
 
-/// The body without what is true of one call only: types, names and origins.
+/// Returns the body without the properties of one call: types, names and origins.
 fn generic(mut body: Graph) -> Graph {
     tidy::tidy(&mut body);
     let mut stored: FxHashSet<ValueId> = body.initializers.iter().map(|i| i.value).collect();
-    // A count and a condition are of the same type in every call, and ONNX Runtime wants to be told.
+    // A count and a condition have the same type in every call, and ONNX Runtime needs them.
     let loops = body.nodes.ids().map(|node| &body.nodes[node]).filter(|node| node.is("Loop"));
     stored.extend(
         loops.flat_map(ir::Node::blocks).flat_map(|block| body.blocks[block].inputs.iter().take(2).copied()),

@@ -1,5 +1,5 @@
-//! The model's interface: inputs, initializers, states and outputs, with the names of the program or
-//! those that the user chose.
+//! The model's interface: inputs, initializers, states and outputs, with the names of the program or those
+//! of the user.
 
 use std::collections::BTreeSet;
 
@@ -22,12 +22,12 @@ pub struct DimName {
     pub input: String,
     /// The axis, from 0.
     pub axis: usize,
-    /// The name that the dimension gets, wherever it appears.
+    /// The new name of the dimension, wherever it appears.
     pub name: String,
 }
 
 impl Driver<'_> {
-    /// Makes the inputs and initializers and binds them.
+    /// Creates the inputs and initializers and binds them.
     pub(super) fn make_inputs(&mut self, scope: &mut Scope, options: &LowerOptions) {
         let program = self.program;
         let mutated: FxHashMap<Val, (crate::program::StateKind, &str)> = program
@@ -40,7 +40,7 @@ impl Driver<'_> {
             })
             .collect();
         let names = self.chosen_inputs(options);
-        // The user's names stand; a weight of the same name gets another.
+        // The user's names take precedence; a weight with the same name is renamed.
         let mut taken: BTreeSet<String> = names.iter().cloned().collect();
         let mut names = names.into_iter();
         for (spec, arg) in program.signature.inputs.iter().zip(&program.body.inputs) {
@@ -103,7 +103,7 @@ impl Driver<'_> {
         names.into_iter().map(|(name, _)| name).collect()
     }
 
-    /// Makes an input of the user; returns it.
+    /// Creates an input of the user; returns it.
     fn user_input(&mut self, scope: &mut Scope, val: Val, name: String) -> Option<ValueId> {
         let block = self.model.graph.main();
         match &self.program.body.values[val].ty {
@@ -123,7 +123,7 @@ impl Driver<'_> {
         }
     }
 
-    /// A number that the user passes: a 0-d input, a value of shape `[1]` inside.
+    /// Creates an input for a number: 0-d outside, a value of shape `[1]` inside.
     fn number_input(&mut self, scope: &mut Scope, val: Val, name: String, dtype: DType) -> ValueId {
         let block = self.model.graph.main();
         let ty = Type::tensor(dtype, Shape::of([]));
@@ -134,7 +134,7 @@ impl Driver<'_> {
         input
     }
 
-    /// Makes a weight, or an input for one that is written; returns it.
+    /// Creates a weight, or an input for one that is mutated; returns it.
     fn weight(
         &mut self,
         scope: &mut Scope,
@@ -168,7 +168,7 @@ impl Driver<'_> {
         Some(value)
     }
 
-    /// Makes the outputs: those of the user in order, then one per state.
+    /// Creates the outputs: those of the user in order, then one per state.
     pub(super) fn make_outputs(&mut self, scope: &Scope, options: &LowerOptions, recorded: &OutputNames) {
         let program = self.program;
         let mut taken: BTreeSet<String> = self.input_names();
@@ -180,7 +180,7 @@ impl Driver<'_> {
                 OutputKind::User | OutputKind::Loss | OutputKind::Gradient(_) => returned.push((spec, arg)),
             }
         }
-        // What was not lowered has been reported; its name is known all the same.
+        // A missing output has already been reported, but its name is known.
         let mut own = Vec::new();
         let mut found = Vec::new();
         let mut known = taken.clone();
@@ -278,7 +278,7 @@ impl Driver<'_> {
     }
 }
 
-/// The inputs that the user gives, and their values.
+/// Returns the user's inputs, and their values.
 fn user_inputs(program: &Program) -> impl Iterator<Item = (&InputSpec, Val)> {
     let inputs = program.signature.inputs.iter().zip(&program.body.inputs);
     inputs.filter_map(|(spec, arg)| match spec.kind {
@@ -287,7 +287,7 @@ fn user_inputs(program: &Program) -> impl Iterator<Item = (&InputSpec, Val)> {
     })
 }
 
-/// The input that the model calls `name`, or that the program does: its name in the program, and its value.
+/// Finds the input by its name in the model or in the program; returns its name in the program, and its value.
 pub fn program_input<'p>(program: &'p Program, names: &Names, name: &str) -> Option<(&'p str, Val)> {
     let own: Vec<String> = user_inputs(program).map(|(spec, _)| spec.name.clone()).collect();
     let chosen = names.of(&own, "input", &mut Vec::new());
@@ -296,7 +296,7 @@ pub fn program_input<'p>(program: &'p Program, names: &Names, name: &str) -> Opt
     user_inputs(program).nth(place).map(|(spec, val)| (spec.name.as_str(), val))
 }
 
-/// Gives dimensions the names that the user chose.
+/// Renames dimensions as the user chose.
 pub(super) fn rename_dims(driver: &mut Driver<'_>, options: &LowerOptions) {
     let mut named: FxHashMap<SymId, &str> = FxHashMap::default();
     for DimName { input, axis, name } in &options.dims {
@@ -338,7 +338,7 @@ pub(super) fn rename_dims(driver: &mut Driver<'_>, options: &LowerOptions) {
     }
 }
 
-/// An axis that is to have a name is `dim`, which is no symbol.
+/// The axis to be named is `dim`, which is not a symbol.
 fn not_free(
     program: &Program,
     symbols: &Symbols,
@@ -380,7 +380,7 @@ pub(super) fn real_type(dtype: DType, dims: &[Dim]) -> (DType, Shape) {
     }
 }
 
-/// `wanted`, or the first `wanted_1`, `wanted_2` … that is not taken; takes it.
+/// Returns `wanted`, or the first of `wanted_1`, `wanted_2` … that is not taken, and marks it as taken.
 fn unique(wanted: String, taken: &mut BTreeSet<String>) -> String {
     if taken.insert(wanted.clone()) {
         return wanted;

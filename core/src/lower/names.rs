@@ -1,10 +1,10 @@
-//! Names that the user gives inputs and outputs.
+//! The user's names for inputs and outputs.
 
 use std::collections::BTreeSet;
 
 use crate::diagnose::{Code, Diagnostic};
 
-/// How alike two names are that one may have been typed for the other.
+/// The similarity above which a name may be a typo for another.
 const ALIKE: f64 = 0.8;
 
 /// Names of inputs or of outputs.
@@ -15,7 +15,7 @@ pub enum Names {
     Own,
     /// One for each, in order.
     InOrder(Vec<String>),
-    /// Others for some: the program's name and the one that takes its place.
+    /// Some are renamed: pairs of the program's name and the new one.
     Renamed(Vec<(String, String)>),
 }
 
@@ -28,8 +28,8 @@ impl Names {
         }
     }
 
-    /// The names of what the program calls `own`, and whether the user chose each; `what` is `input` or `output`.
-    /// What is wrong with the names goes to `problems`.
+    /// Returns the names of the program's `own`, and whether the user chose each; `what` is `input` or `output`.
+    /// Defects of the names go to `problems`.
     pub(super) fn of(
         &self,
         own: &[String],

@@ -1,4 +1,4 @@
-//! What is said of a call that no lowering takes.
+//! The report of a call that has no lowering.
 
 use super::driver::Driver;
 use super::suggest;
@@ -7,7 +7,7 @@ use crate::program::{Body, Call};
 use crate::registry::{Provider, Resolved};
 
 impl Driver<'_> {
-    /// Why no lowering takes `call`, and what to do. What can be pasted is said once for each operator.
+    /// Explains why `call` has no lowering, and the remedy. Suggested code appears once for each operator.
     pub(super) fn unresolved(&mut self, body: &Body, call: &Call, resolved: Resolved) -> Diagnostic {
         let (target, opset) = (&call.target, self.model.opset());
         let name = |p: &Provider| self.host.plugin_id(p);
@@ -47,7 +47,7 @@ impl Driver<'_> {
     }
 }
 
-/// What helps where a lowering is for other opsets than `opset`.
+/// Returns the advice if a lowering exists for other opsets than `opset`.
 fn other_opset(plugin: &str, provider: &Provider, opset: i64) -> String {
     let (least, most) = (provider.min_opset, provider.max_opset);
     let range = match most {

@@ -1,4 +1,4 @@
-//! What a meta function reads: the arguments that its term names.
+//! The context of a meta function: the arguments that its term names.
 
 use std::borrow::Cow;
 
@@ -8,9 +8,9 @@ use crate::program::{Arg, Call, TensorType, Value, ValueType};
 use crate::registry::Schema;
 use crate::sym::Dim;
 
-/// Why there is no type to compare with.
+/// The reason why there is no type to compare with.
 pub(super) enum Stop {
-    /// It depends on what is not known.
+    /// It depends on something unknown.
     Unknown,
     /// The arguments contradict each other.
     Contradiction(String),
@@ -32,7 +32,7 @@ pub(super) struct Cx<'a> {
 }
 
 impl<'a> Cx<'a> {
-    /// The argument of the schema at `position`: stated by name or by place, else its default.
+    /// Returns the argument of the schema at `position`: stated by name or by position, else its default.
     fn at(&self, position: usize) -> Option<&'a Arg> {
         let formal = self.schema.args.get(position)?;
         let unnamed = || self.call.args.get(position).filter(|a| a.name.is_empty()).map(|a| &a.arg);
@@ -54,22 +54,22 @@ impl<'a> Cx<'a> {
         value.and_then(|v| v.ty.as_tensor()).ok_or(Stop::Unknown)
     }
 
-    /// The tensor that the term's argument `i` is.
+    /// Returns the term's argument `i` as a tensor.
     pub(super) fn tensor(&self, i: usize) -> Meta<&'a TensorType> {
         self.as_tensor(self.arg(i)?.as_ref())
     }
 
-    /// The tensor that the argument called `name` is.
+    /// Returns the argument `name` as a tensor.
     pub(super) fn named(&self, name: &str) -> Meta<&'a TensorType> {
         self.operand(self.schema.args.iter().position(|a| a.name == name).ok_or(Stop::Unknown)?)
     }
 
-    /// The tensor that the operator's argument `position` is.
+    /// Returns the operator's argument `position` as a tensor.
     pub(super) fn operand(&self, position: usize) -> Meta<&'a TensorType> {
         self.as_tensor(self.at(position).ok_or(Stop::Unknown)?)
     }
 
-    /// The list of tensors that the term's argument `i` is.
+    /// Returns the term's argument `i` as a list of tensors.
     pub(super) fn tensors(&self, i: usize) -> Meta<Vec<&'a TensorType>> {
         match self.arg(i)?.as_ref() {
             Arg::List(items) => items.iter().map(|item| self.as_tensor(item)).collect(),
@@ -77,7 +77,7 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// What the value or number `arg` is.
+    /// Returns the type of the value or number `arg`.
     pub(super) fn type_of(&self, arg: &Arg) -> Option<&'a ValueType> {
         arg.as_value().and_then(|val| self.values.find(val)).map(|v| &v.ty)
     }
@@ -93,7 +93,7 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// The integer that the term's argument `i` is.
+    /// Returns the term's argument `i` as an integer.
     pub(super) fn dim(&self, i: usize) -> Meta<Dim> {
         self.as_dim(self.arg(i)?.as_ref())
     }
@@ -104,7 +104,7 @@ impl<'a> Cx<'a> {
         self.judge.traced(dim).ok_or(Stop::Unknown)
     }
 
-    /// The integer at the traced sizes; `default` for `None` and where the term ends before.
+    /// Returns the integer at the traced sizes; `default` for `None` and if the term has fewer arguments.
     pub(super) fn int_or(&self, i: usize, default: i64) -> Meta<i64> {
         if self.is_none(i) { Ok(default) } else { self.int(i) }
     }
@@ -121,7 +121,7 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// The integers that the term's argument `i` is; one alone is a list of one.
+    /// Returns the term's argument `i` as integers; a single one is a list of one.
     pub(super) fn dims(&self, i: usize) -> Meta<Vec<Dim>> {
         match self.arg(i)?.as_ref() {
             Arg::List(items) => items.iter().map(|item| self.as_dim(item)).collect(),
@@ -129,7 +129,7 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// A list of `count` integers; one alone stands for all.
+    /// Returns a list of `count` integers; a single one is repeated.
     pub(super) fn spread(&self, i: usize, count: usize) -> Meta<Vec<Dim>> {
         let dims = self.dims(i)?;
         match dims.as_slice() {
@@ -154,18 +154,18 @@ impl<'a> Cx<'a> {
         self.arg(i).is_ok_and(|a| *a == Arg::Bool(true))
     }
 
-    /// The axis, counted from the front, that the term's argument `i` means.
+    /// Returns the term's argument `i` as an axis, counted from the front.
     pub(super) fn axis(&self, i: usize, rank: usize) -> Meta<usize> {
         let dim = self.dim(i)?;
         wrapped(dim, rank)
     }
 
-    /// The axes that the term's argument `i` means.
+    /// Returns the term's argument `i` as axes.
     pub(super) fn axes(&self, i: usize, rank: usize) -> Meta<Vec<usize>> {
         self.dims(i)?.into_iter().map(|dim| wrapped(dim, rank)).collect()
     }
 
-    /// Refuses two sizes that must be the same and cannot be.
+    /// Refuses two sizes that must be equal but cannot be.
     pub(super) fn agree(&mut self, a: Dim, b: Dim, what: &str) -> Meta<()> {
         if self.judge.distinct(a, b) {
             let symbols = &self.judge.symbols;
@@ -175,7 +175,7 @@ impl<'a> Cx<'a> {
     }
 }
 
-/// The axis of a tensor of `rank` axes that `dim` means.
+/// Normalizes the axis `dim` of a tensor of `rank` axes.
 fn wrapped(dim: Dim, rank: usize) -> Meta<usize> {
     let Dim::Const(n) = dim else { return Err(Stop::Unknown) };
     let count = rank.max(1) as i64;

@@ -77,7 +77,7 @@ pub(super) fn infer(cx: &Cx<'_>, name: &str) -> Meta<Expected> {
     }
 }
 
-/// The type that the first argument names, else that of the tensor which is the second.
+/// Returns the type that the first argument names, else that of the tensor in the second.
 fn given(cx: &Cx<'_>) -> Meta<Option<Expected>> {
     match cx.arg(0)?.as_ref() {
         Arg::DType(dtype) => Ok(Some(Expected::Is(*dtype))),
@@ -168,7 +168,7 @@ fn rank(dtype: DType) -> u32 {
     }
 }
 
-/// The type that two tensors of the same rank promote to (`c10::promoteTypes`); `None` where PyTorch has none.
+/// Returns the type that two tensors of the same rank promote to (`c10::promoteTypes`); `None` if PyTorch has none.
 pub fn promote(a: DType, b: DType) -> Option<DType> {
     let signed = |d: DType| matches!(d, DType::I8 | DType::I16 | DType::I32 | DType::I64);
     if a == b {

@@ -4,12 +4,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::sym::{Dim, SymId, Symbols};
 
-/// A size that a meta function gives.
+/// A size computed by a meta function.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Extent {
     /// An expression.
     Dim(Dim),
-    /// What it is at the traced sizes.
+    /// The value at the traced sizes.
     Traced(i64),
     /// Nothing is known.
     Unknown,
@@ -26,14 +26,14 @@ pub(super) struct Judge {
     /// Expressions, to compute with.
     pub(super) symbols: Symbols,
     traced: FxHashMap<SymId, i64>,
-    /// Sizes that are spelled differently and must be the same.
+    /// Pairs of sizes with different expressions that must be equal.
     pub(super) equal: FxHashSet<(Dim, Dim)>,
 }
 
 impl Judge {
     pub(super) fn new(symbols: &Symbols) -> Self {
         let traced = symbols.iter().filter_map(|(id, symbol)| Some((id, symbol.hint?))).collect();
-        // A copy: expressions that are made here must not change how the program's are printed.
+        // A copy: new expressions must not affect how the program's are printed.
         Self { symbols: symbols.clone(), traced, equal: FxHashSet::default() }
     }
 
@@ -56,7 +56,7 @@ impl Judge {
         }
     }
 
-    /// Whether the two are different for all values of their symbols, or were when the program was traced.
+    /// Whether the two differ for all values of their symbols, or differed when the program was traced.
     pub(super) fn distinct(&mut self, a: Dim, b: Dim) -> bool {
         if a == b {
             return false;

@@ -1,9 +1,9 @@
-//! Meta functions: what the types of a call's results must be, by its arguments and the facts of its operator.
+//! Meta functions: compute the types of a call's results from its arguments and the facts of its operator.
 //!
-//! Lowerings take what the program states about values for true. A file whose arguments and types contradict
-//! each other would therefore become another computation than PyTorch's, without a word. So they are held
-//! against each other before anything is changed. Nothing is refused that could be right: sizes differ only
-//! if they do so within the ranges of their symbols, or at the sizes that were traced.
+//! Lowerings trust the types that the program states. A file whose arguments and types contradict each other
+//! would silently become another computation than PyTorch's, so the two are compared before anything is
+//! changed. Nothing that could be correct is refused: sizes differ only if they do so within the ranges of
+//! their symbols, or at the traced sizes.
 
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
@@ -34,14 +34,13 @@ pub use dtype::promote;
 pub use number::{Number, number};
 pub use result::results;
 
-/// Whether the operator computes each element of its result of those at the same place, in the type to which its
-/// operands are promoted.
+/// Whether the operator is elementwise, in the type to which its operands are promoted.
 pub(crate) fn is_pointwise(schema: &Schema) -> bool {
     let named = |key: &str, names: &[&str]| matches!(schema.facts.terms(key), [term] if names.contains(&term.name.as_str()));
     named("dtype", &["bool", "promote", "float"]) && named("shape", &["broadcast"])
 }
 
-/// The element type in which an operator that compares its operands or promotes them computes.
+/// Returns the element type in which an operator that compares or promotes its operands computes.
 pub(crate) fn computed_dtype(call: &Call, schema: &Schema, values: &Arena<Value>) -> Option<DType> {
     let term = schema.facts.term("dtype")?;
     if matches!(term.name.as_str(), "bool" | "promote" | "float") {
@@ -50,7 +49,7 @@ pub(crate) fn computed_dtype(call: &Call, schema: &Schema, values: &Arena<Value>
     None
 }
 
-/// The element type of a result, where the facts of the operator tell it.
+/// Returns the element type of a result, if the facts of the operator determine it.
 pub(crate) fn dtype_of(call: &Call, schema: &Schema, result: usize, values: &Arena<Value>) -> Option<DType> {
     let term = of_result(schema.facts.terms("dtype"), result)?;
     let mut judge = Judge::new(&Symbols::default());
@@ -61,24 +60,24 @@ pub(crate) fn dtype_of(call: &Call, schema: &Schema, result: usize, values: &Are
     }
 }
 
-/// What came of holding a program against itself.
+/// The result of checking a program's stated types.
 #[derive(Debug, Default)]
 pub struct Checked {
     /// Every contradiction.
     pub diagnostics: Vec<Diagnostic>,
     /// The calls about whose results something was known.
     pub known: usize,
-    /// The calls with tensors among their results of which nothing is known.
+    /// The number of calls with tensor results about which nothing is known.
     pub unknown: usize,
     /// The operators of those.
     pub operators: BTreeSet<String>,
-    /// Where the calls come from whose results are all known, element types and shapes, and are as stated.
+    /// The origins of the calls whose results all have the computed element types and shapes.
     pub confirmed: FxHashSet<OriginId>,
 }
 
 impl Checked {
-    /// Blames the file as well as the plugin for nodes that are invalid or have other types than stated, where the
-    /// call's stated types could not be confirmed without its lowering.
+    /// Blames the file as well as the plugin for nodes that are invalid or of unexpected type, if the call's
+    /// stated types could not be confirmed without its lowering.
     pub fn attribute(&self, diagnostics: &mut [Diagnostic], origins: &Origins) {
         for diagnostic in diagnostics.iter_mut().filter(|d| d.code == Code::VALIDATE) {
             let Some(origin) = diagnostic.origin.filter(|origin| !self.confirmed.contains(origin)) else {
@@ -112,7 +111,7 @@ impl Implied {
     }
 }
 
-/// The sizes that every call of `program` leaves no choice but to be equal.
+/// Returns the sizes that the calls of `program` force to be equal.
 pub fn implied(program: &Program, schemas: &Schemas) -> Implied {
     let mut checker = Checker { schemas, judge: Judge::new(&program.symbols), checked: Checked::default() };
     checker.body(&program.body, false, false);
@@ -121,7 +120,7 @@ pub fn implied(program: &Program, schemas: &Schemas) -> Implied {
     Implied { symbols: checker.judge.symbols, pairs }
 }
 
-/// Holds every call of `program` against what it states about the results.
+/// Checks the stated types of the results of every call of `program`.
 pub fn check(program: &Program, schemas: &Schemas) -> Checked {
     let mut checker = Checker { schemas, judge: Judge::new(&program.symbols), checked: Checked::default() };
     checker.body(&program.body, false, false);
@@ -210,7 +209,8 @@ impl Checker<'_> {
                 settle(operands::check(&mut cx, &term.name))?;
             }
         }
-        // What an operator returns of what it wrote is of the same type, unless it changes how a tensor looks.
+        // A result that aliases a written argument has the argument's type, unless the operator changes its shape or
+        // strides.
         let own = schema.args.iter().find(|a| a.is_written()).filter(|_| is_in_place(schema));
         let own = own.map(|arg| Term { name: "same".to_owned(), args: vec![arg.name.clone()] });
         for (i, output) in call.outputs.iter().enumerate().filter(|(_, output)| **output != Output::None) {
@@ -248,7 +248,7 @@ fn examines(schema: &Schema, call: &Call, keys: &[&str]) -> bool {
         Arg::List(items) => items.iter().any(|item| matches!(item, Arg::Value(_))),
         _ => false,
     };
-    // Where a term of a shape names no argument that is given as a tensor, it speaks of the first one.
+    // A term of a shape that names no tensor argument refers to the first one.
     let given = |i: usize, formal: &SchemaArg| {
         let unnamed = || call.args.get(i).filter(|a| a.name.is_empty()).map(|a| &a.arg);
         call.arg(&formal.name).or_else(unnamed).is_some_and(holds_tensors)
@@ -260,7 +260,7 @@ fn examines(schema: &Schema, call: &Call, keys: &[&str]) -> bool {
     tensors.iter().all(|i| named(i) || implied && *i == 0)
 }
 
-/// How much the facts of an operator say about the results of a call.
+/// The extent to which the facts of an operator determine the results of a call.
 enum Known {
     /// Neither an element type nor a shape.
     Nothing,
@@ -270,7 +270,7 @@ enum Known {
     Whole,
 }
 
-/// Whether all results of the operator are the argument that it writes, as it was but for its elements.
+/// Whether all results of the operator are the argument that it writes, with only its elements changed.
 fn is_in_place(schema: &Schema) -> bool {
     let twin = schema.facts.term("twin").map_or("", |t| t.name.as_str());
     let written =
@@ -297,7 +297,7 @@ fn settle(outcome: Result<(), Stop>) -> Result<bool, String> {
 }
 
 impl<'a> Cx<'a> {
-    /// Holds the stated shapes of a result against those that `term` gives.
+    /// Checks the stated shapes of a result against those of `term`.
     fn shape(&mut self, term: &'a Term, output: &Output) -> Result<(), Stop> {
         self.term = &term.args;
         match (shape::infer(self, &term.name)?, output) {
@@ -338,7 +338,7 @@ impl<'a> Cx<'a> {
         Ok(())
     }
 
-    /// Holds the stated element types of a result against the one that `term` gives.
+    /// Checks the stated element types of a result against that of `term`.
     fn dtype(&mut self, term: &'a Term, output: &Output) -> Result<(), Stop> {
         self.term = &term.args;
         let expected = dtype::infer(self, &term.name)?;

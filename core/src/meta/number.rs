@@ -1,4 +1,4 @@
-//! Numbers that calls compute: sizes of tensors, and arithmetic on numbers.
+//! Calls that compute numbers: sizes of tensors, and arithmetic on numbers.
 
 use crate::arena::Arena;
 use crate::program::{Arg, Call, Value, ValueType};
@@ -16,7 +16,7 @@ pub enum Number {
 }
 
 impl Number {
-    /// The argument that stands for it, where it is known.
+    /// Returns the argument with this value, if it is known.
     pub fn known(self) -> Option<Arg> {
         match self {
             Self::Int(Dim::Const(n)) => Some(Arg::Int(n)),
@@ -60,7 +60,7 @@ impl Number {
     }
 }
 
-/// A call, and what its operands are.
+/// A call, and the values of its operands.
 struct Numbers<'a> {
     call: &'a Call,
     values: &'a Arena<Value>,
@@ -77,10 +77,10 @@ impl<'a> Numbers<'a> {
     }
 }
 
-/// The number that `call` gives; `None` where its operator is not one of numbers.
+/// Returns the number that `call` computes; `None` if its operator does not compute one.
 ///
 /// # Errors
-/// Why it cannot be told.
+/// The reason why it is unknown.
 pub fn number(call: &Call, values: &Arena<Value>, symbols: &mut Symbols) -> Result<Option<Number>, String> {
     let target = call.target.as_str();
     let cx = &mut Numbers { call, values, symbols };
@@ -164,7 +164,7 @@ fn operand(cx: &Numbers<'_>, arg: &Arg) -> Result<Number, String> {
 
 fn unary(cx: &mut Numbers<'_>, name: &str, a: Number) -> Option<Number> {
     let of = |f: fn(f64) -> f64| Some(Number::Float(a.float().map(f).filter(|x| x.is_finite())));
-    // Beyond 2^53 a float says no integer for certain.
+    // Beyond 2^53 a float does not represent a certain integer.
     let whole = |x: f64| (x.abs() < (1i64 << 53) as f64).then_some(Number::Int(Dim::Const(x as i64)));
     match (name, a) {
         ("pos" | "trunc" | "floor" | "ceil" | "round" | "int", Number::Int(_)) => Some(a),
@@ -248,7 +248,7 @@ fn joined(name: &str, a: Number, b: Number) -> Option<Number> {
         "mul" => float(|x, y| x * y),
         "truediv" => float(|x, y| x / y),
         "pow" => float(f64::powf),
-        // As Python has it: of a NaN nothing is known, where `f64::max` leaves it out.
+        // As in Python: the result for a NaN is unknown, whereas `f64::max` ignores NaN.
         "max" => float(|x, y| if y > x { y } else { x }),
         "min" => float(|x, y| if y < x { y } else { x }),
         "eq" => truth(f64::eq),

@@ -1,4 +1,4 @@
-//! What the arguments of a call must have in common, by the mechanisms that facts name.
+//! Constraints between the arguments of a call, by the mechanisms that facts name.
 
 use super::cx::{Cx, Meta, Stop, contradiction};
 use crate::program::{Arg, TensorType};
@@ -24,7 +24,7 @@ pub(super) fn check(cx: &mut Cx<'_>, name: &str) -> Meta<()> {
     }
 }
 
-/// The tensors that the term's arguments are, each with the argument's name; those that are `None` are left out.
+/// Returns the term's tensor arguments, each with its name; those that are `None` are left out.
 fn tensors<'a>(cx: &Cx<'a>) -> Vec<(&'a str, &'a TensorType)> {
     let mut found = Vec::new();
     for i in 0..cx.term.len() {
@@ -36,7 +36,7 @@ fn tensors<'a>(cx: &Cx<'a>) -> Vec<(&'a str, &'a TensorType)> {
     found
 }
 
-/// `alike(a, b, …)`: of one element type; `or` says which others may stand beside the first one.
+/// `alike(a, b, …)`: of one element type; `or` says which other types may be combined with the first one.
 fn alike(cx: &Cx<'_>, or: fn(DType, DType) -> bool) -> Meta<()> {
     let tensors = tensors(cx);
     let Some(((first, ty), rest)) = tensors.split_first() else { return Ok(()) };

@@ -11,11 +11,11 @@ use crate::program::{Call, Output, TensorType, Value, ValueType};
 use crate::registry::{Schema, SchemaArg};
 use crate::sym::{Dim, Symbols};
 
-/// The types of the results of `call`, for values that have none yet: for each output those of its tensors, several
-/// where it is a list. Outputs without a value have none.
+/// Returns the types of the results of `call`, for values that have none yet: for each output those of its tensors,
+/// several if it is a list. Outputs without a value have none.
 ///
 /// # Errors
-/// Why they cannot be told: nothing is known of the operator, or they depend on more than its arguments.
+/// The reason why they are unknown: the operator has no facts, or they depend on more than its arguments.
 pub fn results(
     call: &Call,
     schema: &Schema,
@@ -62,7 +62,7 @@ fn all(cx: &mut Cx<'_>) -> Meta<Vec<Vec<ValueType>>> {
     Ok(types)
 }
 
-/// The shapes of a result by `term`, where they are expressions.
+/// Returns the shapes of a result by `term`, if they are expressions.
 fn extents<'a>(cx: &mut Cx<'a>, term: &'a Term) -> Meta<Vec<Vec<Dim>>> {
     cx.term = &term.args;
     let lists = match shape::infer(cx, &term.name)? {

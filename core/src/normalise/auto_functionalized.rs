@@ -117,7 +117,7 @@ fn second(mut call: Call, args: &[NamedArg], editor: &mut Editor, cx: &Context<'
         let place = |name: &str| schema.args.iter().position(|a| a.name == name);
         call.args.sort_by_key(|a| place(&a.name));
     }
-    // The recorded new base is the new argument itself where nothing else writes to that base.
+    // The recorded new base is the new argument itself if nothing else writes to that base.
     let at = editor.calls.len();
     let origin = call.origin;
     editor.calls.push(call);
@@ -216,7 +216,7 @@ fn written(args: &[NamedArg]) -> Result<Vec<Written>, String> {
     Ok(all)
 }
 
-/// The view of `base` that is passed.
+/// Returns the view of `base` to pass.
 fn see(base: Val, kind: &Kind, editor: &mut Editor, call: &Call) -> Result<Val, String> {
     let tensor = editor.ty(base).as_tensor().cloned().ok_or("a base is not a tensor")?;
     match kind {

@@ -1,5 +1,5 @@
-//! What autocast does to a call: the program records operators as called, with the element types of
-//! their results under autocast, but not the casts of their inputs.
+//! Applies the effect of autocast to a call: the program records operators as called, with the element
+//! types of their results under autocast, but not the casts of their inputs.
 
 use super::Context;
 use super::edit::{Editor, named, parts};
@@ -14,11 +14,11 @@ pub(super) struct Autocast {
     pub dtype: DType,
 }
 
-/// Adds the casts that autocast makes before `call`; reports a call whose casts are not known.
+/// Adds the casts that autocast inserts before `call`; reports a call whose casts are not known.
 ///
-/// The fact `autocast` tells operators that run in the lower precision (`lower`), and in the widest type of
-/// their inputs (`promote`). The recorded element type of the result decides: the device's own lists differ,
-/// and it tells which applied.
+/// The fact `autocast` marks operators that run in the lower precision (`lower`), or in the widest type of
+/// their inputs (`promote`). The recorded element type of the result decides between them, because the lists
+/// differ by device.
 pub(super) fn cast_inputs(
     call: &mut Call,
     mode: Option<Autocast>,
@@ -50,7 +50,7 @@ pub(super) fn cast_inputs(
     } else if runs("promote") && Some(result) == widest {
         mixed.then_some(result)
     } else if result == DType::F32 && inputs.iter().any(|d| d.bits() < 32) {
-        // An operator that needs full precision, or one that widens to it anyway.
+        // An operator that needs full precision, or widens to it anyway.
         Some(DType::F32)
     } else if inputs.contains(&result) {
         None

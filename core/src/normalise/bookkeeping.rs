@@ -1,5 +1,5 @@
-//! Drops assertions and effect tokens; what an assertion states about a symbol goes into its range. The fact
-//! `assertion` marks the operators.
+//! Drops assertions and effect tokens; the bounds that an assertion states for a symbol go into its range.
+//! The fact `assertion` marks the operators.
 
 use rustc_hash::FxHashMap;
 
@@ -31,7 +31,7 @@ fn drop_assertions(body: &mut Body, symbols: &mut Symbols, cx: &mut Context<'_>)
             continue;
         };
         narrow_range(&call, assertion, body, symbols);
-        // The functional forms hand on a token that only orders them.
+        // The functional forms pass on a token that only orders them.
         let token = call.arg("dep_token").cloned().unwrap_or(Arg::None);
         for output in &call.outputs {
             output.each_value(&mut |v| _ = replaced.insert(v, token.clone()));
@@ -40,7 +40,7 @@ fn drop_assertions(body: &mut Body, symbols: &mut Symbols, cx: &mut Context<'_>)
     body.outputs.iter_mut().for_each(|output| substitute(output, &replaced));
 }
 
-/// `range(size, min, max)`: the symbol lies within the bounds; `range_of_size`: and is no less than 0.
+/// `range(size, min, max)`: the symbol lies within the bounds; `range_of_size`: it is also at least 0.
 fn narrow_range(call: &Call, assertion: &Term, body: &Body, symbols: &mut Symbols) {
     let for_size = match assertion.name.as_str() {
         "range" => None,
@@ -57,7 +57,7 @@ fn narrow_range(call: &Call, assertion: &Term, body: &Body, symbols: &mut Symbol
     range.max = [range.max, bound(2)].into_iter().flatten().min();
 }
 
-/// Makes `with_effects(token, op, …)` the call of `op`; returns what stands for the new token.
+/// Replaces `with_effects(token, op, …)` by the call of `op`; returns the replacement of the new token.
 fn unwrap_effect(call: &mut Call, cx: &mut Context<'_>) -> Option<(Val, Arg)> {
     let mut args = std::mem::take(&mut call.args).into_iter();
     let (token, op) = (args.next(), args.next());

@@ -1,5 +1,5 @@
-//! Removes calls whose results nobody uses. After functionalisation no call has another effect, as
-//! far as schemas say: of an operator without one, such as an `out` overload, that is not known.
+//! Removes calls with unused results. After functionalisation no call has another effect, as far as schemas
+//! tell: for an operator without one, such as an `out` overload, that is not known.
 
 use super::Context;
 use super::edit::{each_nested, is_builtin, parts};
@@ -47,8 +47,8 @@ fn sweep(body: &mut Body, cx: &mut Context<'_>) {
     body.calls.reverse();
 }
 
-/// Whether the call may have done more than compute its results. Calls without results and those that
-/// say so by their name were refused before.
+/// Whether the call may have effects besides its results. Calls without results and those whose names
+/// indicate effects were refused before.
 fn may_write(call: &Call, cx: &Context<'_>) -> bool {
     !is_builtin(&call.target)
         && !cx.schemas.contains(&call.target)

@@ -1,4 +1,4 @@
-//! What the steps share: fresh names, new calls, and replacing values.
+//! Helpers of the steps: fresh names, new calls, and replacing values.
 
 use ecow::eco_format;
 use rustc_hash::FxHashMap;
@@ -20,13 +20,13 @@ pub(crate) struct Editor {
 }
 
 impl Editor {
-    /// Takes the values of `body`, and its calls, which are returned to be rewritten; give them back with
-    /// [`Editor::finish`].
+    /// Takes the values of `body`, and returns its calls to be rewritten; [`Editor::finish`] puts both
+    /// back.
     pub(crate) fn rewrite(body: &mut Body) -> (Self, Vec<Call>) {
         let values = std::mem::take(&mut body.values);
         let names = values.iter().map(|(_, v)| (v.name.clone(), 1)).collect();
         let calls = std::mem::take(&mut body.calls);
-        // A list that grows is held twice whenever it moves.
+        // Reserves the capacity: a growing list is in memory twice whenever it moves.
         (Self { values, calls: Vec::with_capacity(calls.len()), names }, calls)
     }
 
@@ -103,7 +103,7 @@ pub(super) fn ints(items: impl IntoIterator<Item = i64>) -> Arg {
     Arg::List(items.into_iter().map(Arg::Int).collect())
 }
 
-/// Replaces values inside `arg` by the arguments that stand for them.
+/// Substitutes the replaced values inside `arg`.
 pub(crate) fn substitute(arg: &mut Arg, replaced: &FxHashMap<Val, Arg>) {
     match arg {
         Arg::Value(val) => {

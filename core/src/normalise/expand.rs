@@ -1,4 +1,4 @@
-//! Puts the calls of a template in the place of a call.
+//! Replaces a call by the calls of a template.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::smallvec;
@@ -11,15 +11,15 @@ use crate::program::{Arg, Call, Output, Val, Value};
 use crate::registry::{Schema, SchemaType, Schemas};
 use crate::sym::Symbols;
 
-/// What stands in the place of a call.
+/// The replacement of a call.
 pub(crate) struct Expansion {
     /// The calls, in order.
     pub(crate) calls: Vec<Call>,
-    /// What stands for values that they do not compute.
+    /// The replacements of values that the calls do not compute.
     pub(crate) replaced: FxHashMap<Val, Arg>,
 }
 
-/// The arguments of `call` for the parameters of `template`; `None` where the template does not fit the call.
+/// Returns the arguments of `call` for the parameters of `template`; `None` if the template does not fit the call.
 pub(crate) fn fit(
     template: &Template,
     call: &Call,
@@ -60,11 +60,11 @@ fn holds(condition: &Condition, arguments: &[Arg], values: &Arena<Value>) -> boo
     }
 }
 
-/// The calls of `template` for `call`, with the arguments that [`fit`] found. A result takes over the value, and so the
-/// name and the type, that it has in the program.
+/// Returns the calls of `template` for `call`, with the arguments that [`fit`] found. A result takes over the value,
+/// with its name and type, that it has in the program.
 ///
 /// # Errors
-/// Why they cannot be: the results differ in form, or the type of a value is not known.
+/// The reason why this is impossible: the results differ in form, or the type of a value is not known.
 pub(crate) fn expand(
     template: &Template,
     arguments: Vec<Arg>,
@@ -106,7 +106,7 @@ pub(crate) fn expand(
     Ok(Expansion { calls, replaced })
 }
 
-/// The values that the call wants, each with the result of the template; a list may be one result.
+/// Returns the values that the call defines, each with the result of the template; a list may be one result.
 fn pairs<'t>(outputs: &[Output], results: &'t [Arg]) -> Result<Vec<(Arg, &'t Arg)>, String> {
     let given = results.len();
     let mut pairs = Vec::new();
@@ -134,7 +134,7 @@ fn pairs<'t>(outputs: &[Output], results: &'t [Arg]) -> Result<Vec<(Arg, &'t Arg
     Ok(pairs)
 }
 
-/// The values of the template that its results, or calls that write, depend on.
+/// Returns the values of the template that its results, or calls that write, depend on.
 fn needed(template: &Template, schemas: &Schemas, pairs: &[(Arg, &Arg)]) -> FxHashSet<Val> {
     let mut needed = FxHashSet::default();
     for (wanted, result) in pairs {
@@ -156,7 +156,7 @@ fn writes(call: &Call, schemas: &Schemas) -> bool {
     schemas.get(&call.target).is_some_and(Schema::is_mutating)
 }
 
-/// Lets `result` stand for the values of `wanted`.
+/// Replaces the values of `wanted` by `result`.
 fn replace(wanted: &Arg, result: Arg, replaced: &mut FxHashMap<Val, Arg>) -> Result<(), String> {
     match (wanted, result) {
         (Arg::Value(val), result) if result != Arg::Value(*val) => {
@@ -179,7 +179,7 @@ struct Expander<'a> {
     schemas: &'a Schemas,
     symbols: &'a mut Symbols,
     editor: &'a mut Editor,
-    /// What stands for the values of the template: values of the program, numbers, lists.
+    /// The arguments bound to the values of the template: values of the program, numbers, lists.
     known: FxHashMap<Val, Arg>,
     needed: FxHashSet<Val>,
 }
@@ -196,7 +196,7 @@ impl Expander<'_> {
         self.editor.fresh(stem, ty)
     }
 
-    /// Gives the results of `call` values of the program; tells whether the call is needed.
+    /// Assigns values of the program to the results of `call`; returns whether the call is needed.
     fn define(&mut self, call: &mut Call) -> Result<bool, String> {
         if !writes(call, self.schemas) {
             let unneeded =
@@ -240,7 +240,7 @@ impl Expander<'_> {
         Ok(true)
     }
 
-    /// Gives the results of `call` that have no values yet new ones, of the types that facts tell.
+    /// Assigns new values to the other results of `call`, with the types that facts determine.
     fn define_typed(&mut self, call: &Call) -> Result<(), String> {
         let schema = self.schemas.get(&call.target);
         let schema = schema.ok_or_else(|| format!("the schema of `{}` is not known", call.target))?;

@@ -1,5 +1,6 @@
-//! Spells out writes that a schema does not show, and in-place operators without a functional twin, by
-//! operators that the functionaliser knows. How, say the programs beside the schemas that begin with `writes`.
+//! Expands writes that a schema does not declare, and in-place operators without a functional twin, to
+//! operators that the functionaliser knows. The programs that begin with `writes`, beside the schemas, define
+//! the expansions.
 
 use rustc_hash::FxHashMap;
 

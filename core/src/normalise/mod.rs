@@ -1,10 +1,10 @@
-//! Makes a program functional: what `torch.export.save` records still writes to tensors, nests regions
-//! that only set a mode, and asserts.
+//! Makes a program functional: programs from `torch.export.save` still write to tensors, contain
+//! assertions, and nest regions that only set a mode.
 //!
-//! The steps run in the order of [`STEPS`]; each goes into nested graphs by itself. After all of them
-//! no call writes to an argument. An operator that writes to its arguments and has no functional twin
-//! keeps its name: its outputs are then the returns that do not alias a written argument, followed by
-//! the new value of each written argument in the order of its schema.
+//! The steps run in the order of [`STEPS`]; each descends into nested graphs itself. After all of them no
+//! call writes to an argument. An operator that writes to its arguments and has no functional twin keeps
+//! its name: its outputs are then the returns that do not alias a written argument, followed by the new
+//! value of each written argument in the order of its schema.
 
 mod auto_functionalized;
 mod autocast;
@@ -22,7 +22,7 @@ use crate::program::Program;
 use crate::registry::Schemas;
 use crate::sym::Symbols;
 
-/// A step by its name and what it does.
+/// A step: its name and its function.
 pub struct Step {
     /// The name.
     pub name: &'static str,
@@ -40,7 +40,7 @@ pub const STEPS: &[Step] = &[
     Step { name: "dead", run: dead::run },
 ];
 
-/// What the steps share.
+/// The state that the steps share.
 struct Context<'a> {
     schemas: &'a Schemas,
     diagnostics: Vec<Diagnostic>,
@@ -76,8 +76,8 @@ pub fn run_steps(
     Err(Report { diagnostics, origins: program.origins })
 }
 
-/// Runs steps and returns what they made of the program together with every problem. With problems
-/// the program is only good for looking for more of them.
+/// Runs steps and returns the resulting program together with every problem. If there are problems, the
+/// program is only good for finding more of them.
 pub fn attempt(
     mut program: Program,
     schemas: &Schemas,

@@ -1,5 +1,5 @@
-//! Drops calls that return their argument: nothing aliases any more, and ONNX has no devices, layouts
-//! or gradients. Which operators do, and when, says the fact `identity`.
+//! Drops calls that return their argument: aliasing no longer matters, and ONNX has no devices, layouts or
+//! gradients. The fact `identity` states which operators do so, and when.
 
 use rustc_hash::FxHashMap;
 
@@ -37,7 +37,7 @@ fn term<'s>(call: &Call, schemas: &'s Schemas) -> Option<&'s Term> {
     schemas.get(&call.target)?.facts.term("identity")
 }
 
-/// Whether the second results of calls that are identities only without it (masks of a dropout) are used.
+/// Returns whether the second results are used, for calls that are identities only otherwise (masks of a dropout).
 fn second_uses(body: &Body, schemas: &Schemas) -> FxHashMap<Val, bool> {
     let mut seconds = FxHashMap::default();
     for call in &body.calls {
@@ -60,7 +60,7 @@ fn second_uses(body: &Body, schemas: &Schemas) -> FxHashMap<Val, bool> {
     seconds
 }
 
-/// The result and the argument that it equals.
+/// Returns the result and the argument that it equals.
 fn identity(
     call: &Call,
     term: &Term,
@@ -80,7 +80,7 @@ fn identity(
     let is_false = |i| matches!(arg(i), Some(Arg::Bool(false)));
     let is_identity = match term.name.as_str() {
         "whole" => true,
-        // A range that spans the axis, in steps of one.
+        // A slice with step 1 that spans the axis.
         "step" => matches!(arg(0), None | Some(Arg::Int(1))),
         "real" => !from.dtype.is_complex(),
         "off" => matches!(arg(0), Some(Arg::Float(0.0) | Arg::Int(0))) || is_false(1),

@@ -1,5 +1,5 @@
-//! Inlines higher-order operators that only set a mode around a nested graph: gradients, autocast,
-//! checkpointing, strict mode, hints. The fact `region` marks them. A condition whose predicate is a number is its branch.
+//! Inlines higher-order operators that only set a mode around a nested graph: gradients, autocast, checkpointing,
+//! strict mode, hints. The fact `region` marks them. A `cond` whose predicate is a constant is replaced by its branch.
 
 use rustc_hash::FxHashMap;
 
@@ -59,7 +59,8 @@ fn inline(body: &mut Body, mode: Option<Autocast>, cx: &mut Context<'_>) {
     editor.finish(body);
 }
 
-/// The branch that `cond(predicate, true_graph, false_graph, operands)` takes, as a region, where its predicate is known.
+/// Returns the branch that `cond(predicate, true_graph, false_graph, operands)` takes, as a region, if its predicate
+/// is known.
 fn decided(call: &Call) -> Option<Call> {
     let [predicate, then, otherwise, operands] = call.args.as_slice() else { return None };
     let Arg::Bool(holds) = predicate.arg else { return None };
@@ -70,7 +71,7 @@ fn decided(call: &Call) -> Option<Call> {
     Some(Call { args: vec![taken.clone(), operands.clone()], ..call.clone() })
 }
 
-/// The mode that a region sets whose fact is `autocast(device, dtype, enabled)`.
+/// Returns the mode of a region with the fact `autocast(device, dtype, enabled)`.
 fn autocast_of(call: &Call, schema: &Schema, region: &Term) -> Result<Option<Autocast>, String> {
     let arg = |i: usize| {
         let name = region.args.get(i)?;
@@ -94,7 +95,7 @@ fn autocast_of(call: &Call, schema: &Schema, region: &Term) -> Result<Option<Aut
     }
 }
 
-/// Puts the calls of the nested graph of `call` in its place.
+/// Inlines the nested graph of `call`.
 fn splice(
     call: &mut Call,
     mode: Option<Autocast>,
@@ -128,7 +129,7 @@ fn splice(
             inner.insert(val, operand);
         }
     }
-    // A result of the graph takes over the value, and so the name, that it has outside.
+    // A result of the graph takes over the outside value, and so its name.
     for (output, result) in call.outputs.iter().zip(&body.outputs) {
         if let (Output::Value(outer), Arg::Value(own)) = (output, result) {
             inner.entry(*own).or_insert(Arg::Value(*outer));
@@ -160,7 +161,7 @@ fn restore(call: &mut Call, at: usize, body: Body) {
     }
 }
 
-/// What the nested graph at argument `at` is called with.
+/// Returns the operands of the nested graph at argument `at`.
 fn operands(call: &Call, at: usize) -> Vec<Arg> {
     let mut operands = Vec::new();
     for arg in call.args.iter().skip(at + 1).filter(|a| a.name.is_empty() || a.name.starts_with("arg")) {

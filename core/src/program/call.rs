@@ -17,7 +17,7 @@ pub struct Call {
     pub args: Vec<NamedArg>,
     /// The results, one per return of the operator's schema.
     pub outputs: Outputs,
-    /// Where it comes from.
+    /// The origin of the call.
     pub origin: OriginId,
 }
 
@@ -140,7 +140,7 @@ pub enum Output {
     None,
     /// A tensor, symbolic number or token.
     Value(Val),
-    /// A list of tensors; `None` where an element is absent.
+    /// A list of tensors; `None` for an absent element.
     List(Vec<Option<Val>>),
 }
 

@@ -23,21 +23,21 @@ pub struct Program {
     /// The top-level graph. Its inputs follow [`Signature::inputs`], its outputs
     /// [`Signature::outputs`], one to one.
     pub body: Body,
-    /// What each input and output of the body means.
+    /// The meaning of each input and output of the body.
     pub signature: Signature,
     /// Symbols and the expressions over them.
     pub symbols: Symbols,
-    /// Where calls come from.
+    /// The origins of calls.
     pub origins: Origins,
     /// Parameters, buffers and tensor constants by their fully qualified name.
     pub tensors: IndexMap<String, LazyTensor>,
-    /// What produced the program: format, schema and PyTorch versions, in this order.
+    /// The producer of the program: format, schema and PyTorch versions, in this order.
     pub producer: Producer,
     /// The guards that PyTorch recorded, as Python expressions.
     pub guards: Vec<String>,
 }
 
-/// What wrote the program.
+/// The producer of the program.
 #[derive(Clone, Debug, Default)]
 pub struct Producer {
     /// The schema's version, major and minor.
@@ -48,8 +48,8 @@ pub struct Producer {
 
 /// A graph: a straight line of calls over its own values.
 ///
-/// A nested graph (an argument of a higher-order operator) has values of its own; what it uses
-/// from outside comes in as inputs.
+/// A nested graph (an argument of a higher-order operator) has separate values; outside values that it uses
+/// are its inputs.
 #[derive(Clone, Debug, Default)]
 pub struct Body {
     /// Every value of the graph.

@@ -1,4 +1,4 @@
-//! What the inputs and outputs of a program mean.
+//! The meaning of the inputs and outputs of a program.
 
 use super::Val;
 use crate::ir::StateKind;
@@ -10,9 +10,9 @@ pub struct Signature {
     pub inputs: Vec<InputSpec>,
     /// One per output of the body.
     pub outputs: Vec<OutputSpec>,
-    /// How the flat user inputs nest, as PyTorch's tree specification (JSON), when recorded.
+    /// The nesting of the flat user inputs, as PyTorch's tree specification (JSON), if recorded.
     pub in_spec: Option<String>,
-    /// How the flat user outputs nest, likewise.
+    /// The nesting of the flat user outputs, likewise.
     pub out_spec: Option<String>,
 }
 
@@ -21,16 +21,16 @@ pub struct Signature {
 pub struct InputSpec {
     /// The placeholder's name.
     pub name: String,
-    /// What it is.
+    /// The kind of input.
     pub kind: InputKind,
 }
 
-/// What an input is.
+/// The kind of an input.
 #[derive(Clone, Debug, PartialEq)]
 pub enum InputKind {
     /// Given by the user at every call.
     User,
-    /// A constant that was specialised away: `None`, a number, a string.
+    /// A specialized constant: `None`, a number, a string.
     Constant,
     /// A parameter, by fully qualified name.
     Parameter(String),
@@ -50,8 +50,7 @@ pub enum InputKind {
 }
 
 impl InputKind {
-    /// The name under which [`Program::tensors`](super::Program::tensors) holds the data, if the
-    /// input is one that has data.
+    /// Returns the key of the data in [`Program::tensors`](super::Program::tensors), if the input has data.
     pub fn tensor_name(&self) -> Option<&str> {
         match self {
             InputKind::Parameter(name) | InputKind::Buffer { name, .. } | InputKind::TensorConstant(name) => {
@@ -65,18 +64,18 @@ impl InputKind {
 /// The meaning of an output.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutputSpec {
-    /// What it is.
+    /// The kind of output.
     pub kind: OutputKind,
 }
 
-/// What an output is.
+/// The kind of an output.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OutputKind {
     /// Returned to the user.
     User,
     /// The loss of a training graph, also returned to the user.
     Loss,
-    /// The value after the call of something that the program mutates.
+    /// The value of a mutated object after the call.
     State {
         /// Which kind of thing.
         kind: StateKind,
@@ -92,7 +91,7 @@ pub enum OutputKind {
 }
 
 impl OutputKind {
-    /// Whether the output goes back to the caller.
+    /// Whether the output is returned to the caller.
     pub const fn is_returned(&self) -> bool {
         matches!(self, OutputKind::User | OutputKind::Loss | OutputKind::Gradient(_))
     }

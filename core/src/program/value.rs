@@ -1,4 +1,4 @@
-//! Values and what the program states about them.
+//! Values and the types that the program states for them.
 
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ pub type Val = Id<Value>;
 pub struct Value {
     /// The name, unique in its body.
     pub name: Name,
-    /// What the program states about it.
+    /// The type that the program states for it.
     pub ty: ValueType,
 }
 
-/// What a value is.
+/// The type of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ValueType {
     /// A tensor. Values of one type may share it.

@@ -9,7 +9,7 @@ use crate::python;
 use crate::registry::Schemas;
 use crate::tensor::DType;
 
-/// The calls of `body` and of the graphs inside of it, each with its text.
+/// Prints the calls of `body` and of its nested graphs.
 pub(super) fn printed(body: &Body, origins: &Origins, schemas: &Schemas) -> Vec<(OriginId, String)> {
     let mut found = Vec::new();
     collect(body, origins, schemas, &mut found);
@@ -35,7 +35,7 @@ fn nested(arg: &Arg, visit: &mut impl FnMut(&Body)) {
     }
 }
 
-/// How many calls read a value, what the graph returns counted as one call.
+/// Counts the calls that read each value; the return of the graph counts as one call.
 fn users(body: &Body) -> FxHashMap<Val, usize> {
     let mut users: FxHashMap<Val, usize> = FxHashMap::default();
     let mut read: Vec<Val> = Vec::new();
@@ -71,8 +71,8 @@ impl Printer<'_> {
                 users.get(val).copied().unwrap_or_default()
             }
             outputs => {
-                // A call of several results is read by the nodes that take one of them. Results that no node takes have
-                // a name all the same, made by the serializer.
+                // A call of several results is read by the nodes that take one of them. Unused results have a name all
+                // the same, made by the serializer.
                 let unused = format!("{}_unused_", origin.node);
                 let taken = |val| !self.name(val).is_some_and(|name| name.starts_with(&unused));
                 let mut results = 0;
@@ -135,7 +135,7 @@ impl Printer<'_> {
     }
 }
 
-/// How PyTorch names an operator in a call.
+/// Returns PyTorch's name of an operator in a call.
 fn target(target: &str) -> String {
     match target.strip_prefix("_operator.") {
         Some(function) => format!("operator.{function}"),
@@ -146,7 +146,7 @@ fn target(target: &str) -> String {
     }
 }
 
-/// A complex number as `repr` gives it.
+/// Formats a complex number like `repr`.
 fn complex(real: f64, imaginary: f64) -> String {
     let part = |x: f64| python::float(x).strip_suffix(".0").map_or_else(|| python::float(x), str::to_owned);
     if real == 0.0 && real.is_sign_positive() {
@@ -156,7 +156,7 @@ fn complex(real: f64, imaginary: f64) -> String {
     format!("({}{sign}{}j)", part(real), part(imaginary))
 }
 
-/// What PyTorch calls an element type.
+/// Returns PyTorch's name of an element type.
 fn dtype_name(dtype: DType) -> String {
     let text = dtype.as_str();
     match dtype {

@@ -1,7 +1,7 @@
-//! What a model says of the program that it comes from, as PyTorch's exporter says it.
+//! Metadata about the program behind a model, in the form of PyTorch's exporter.
 //!
 //! Calls are printed before the program is normalised, as the user's program has them. The signature is that of the
-//! normalised program, in which a buffer that is written is an output.
+//! normalised program, in which a mutated buffer is an output.
 
 mod call;
 mod signature;
@@ -22,7 +22,7 @@ pub fn print_calls(program: &mut Program, schemas: &Schemas) {
     }
 }
 
-/// What the main graph of a model of `program` says.
+/// Returns the metadata of the main graph of a model of `program`.
 pub fn graph(program: &Program) -> About {
     let ranges = program.symbols.iter().filter_map(|(_, symbol)| {
         let range = symbol.range;

@@ -1,11 +1,11 @@
-//! What the inputs and outputs of a program are, by PyTorch's names (`torch/export/graph_signature.py`).
+//! Descriptions of a program's inputs and outputs in PyTorch's terms (`torch/export/graph_signature.py`).
 
 use std::fmt::Write;
 
 use crate::onnx::torch;
 use crate::program::{Arg, Body, InputKind, InputSpec, OutputKind, OutputSpec, Program, StateKind};
 
-/// The kind of an input, what it stands for, and whether the state dict holds it.
+/// Returns the kind of an input, its target, and whether it is in the state dict.
 fn input_parts(kind: &InputKind) -> (&'static str, Option<&str>, Option<bool>) {
     match kind {
         InputKind::User | InputKind::Constant => ("USER_INPUT", None, None),
@@ -38,7 +38,7 @@ const fn truth(value: Option<bool>) -> &'static str {
     }
 }
 
-/// What the model says of an input or a weight that it calls `name`, sorted by key.
+/// Returns the metadata of an input or a weight named `name` in the model, sorted by key.
 pub fn input(spec: &InputSpec, name: &str) -> Vec<(String, String)> {
     let (kind, target, persistent) = input_parts(&spec.kind);
     let mut entries = vec![
@@ -51,7 +51,7 @@ pub fn input(spec: &InputSpec, name: &str) -> Vec<(String, String)> {
     entries
 }
 
-/// What the model says of an output that it calls `name`, and the program `own`, sorted by key.
+/// Returns the metadata of an output named `name` in the model and `own` in the program, sorted by key.
 pub fn output(spec: &OutputSpec, own: Option<&str>, name: &str) -> Vec<(String, String)> {
     let mut entries = vec![(torch::OUTPUT_KIND.to_owned(), output_parts(&spec.kind).0.to_owned())];
     if let Some(own) = own.filter(|own| *own != name) {
@@ -60,7 +60,7 @@ pub fn output(spec: &OutputSpec, own: Option<&str>, name: &str) -> Vec<(String, 
     entries
 }
 
-/// The signature of `program`, as PyTorch prints it; what is written stands before what is returned.
+/// Formats the signature of `program` as PyTorch prints it; mutations come before returned values.
 pub(super) fn text(program: &Program) -> String {
     let mut out = "\n# inputs\n".to_owned();
     // Writing to a String cannot fail.
@@ -90,7 +90,7 @@ pub(super) fn text(program: &Program) -> String {
     out
 }
 
-/// What the program calls a value.
+/// Returns the program's name of a value.
 fn name<'b>(body: &'b Body, arg: &Arg) -> Option<&'b str> {
     arg.as_value().and_then(|val| body.values.find(val)).map(|value| value.name.as_str())
 }

@@ -2,7 +2,7 @@
 
 use super::sample_inputs::SampleValue;
 
-/// The parts into which `transformers` flattens a cache whose layers hold `keys` and `values`.
+/// Returns the parts into which `transformers` flattens a cache whose layers have `keys` and `values`.
 pub(super) fn parts(attributes: &[(SampleValue, SampleValue)]) -> Option<Vec<(SampleValue, SampleValue)>> {
     let (SampleValue::List(layers) | SampleValue::Tuple(layers)) = attribute(attributes, "layers")? else {
         return None;

@@ -1,5 +1,5 @@
-//! The names that the user gave to dimensions: `Dim("batch")`. PyTorch forgets them when it saves; `onnxport.save`
-//! puts them beside the program, as a JSON object of names by symbols.
+//! The user's names of dimensions: `Dim("batch")`. PyTorch drops them when it saves; `onnxport.save` adds them to
+//! the archive, as a JSON object of names by symbols.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +9,16 @@ use crate::program::Program;
 use crate::sym::is_name;
 use crate::tensor::zip_index::ZipIndex;
 
-/// The place of the file in an archive.
+/// The path of the file in an archive.
 const FILE: &str = "extra/onnxport.dims.json";
-/// The most bytes that it may have.
+/// Its size limit in bytes.
 const LONGEST: u64 = 1 << 20;
 
-/// Gives the symbols of `program` the names that the archive records. A name that is none, or that another symbol
-/// has, is passed over: it would be another expression.
+/// Renames the symbols of `program` to the names in the archive. A name that is invalid, or that another symbol
+/// has, is skipped: it would be another expression.
 ///
 /// # Errors
-/// `OP102`, `OP105` for a file that is damaged.
+/// `OP102`, `OP105` for a damaged file.
 pub(super) fn apply(zip: &ZipIndex, program: &mut Program) -> Result<(), Diagnostic> {
     let name = format!("{}{FILE}", zip.root());
     let Some(entry) = zip.get(&name).filter(|entry| entry.size <= LONGEST) else { return Ok(()) };
@@ -26,7 +26,7 @@ pub(super) fn apply(zip: &ZipIndex, program: &mut Program) -> Result<(), Diagnos
     Ok(())
 }
 
-/// Gives the symbols of `program` other names. One that is none, or that another symbol has, is passed over.
+/// Renames the symbols of `program`. A name that is invalid, or that another symbol has, is skipped.
 pub(super) fn rename(names: BTreeMap<String, String>, program: &mut Program) {
     let symbols = &mut program.symbols;
     for (symbol, name) in names {

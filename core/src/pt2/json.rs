@@ -1,4 +1,4 @@
-//! Reading JSON that Python wrote.
+//! Reads JSON written by Python.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,7 +9,7 @@ use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error, MapAccess, V
 
 use crate::diagnose::{Code, Diagnostic};
 
-/// Error texts quote the document; a hostile one could make them as long as itself.
+/// The length limit of messages: they quote the document, and a hostile one could make them as long as itself.
 const MAX_MESSAGE: usize = 300;
 
 /// Reads the JSON document `bytes` of the entry `name`.
@@ -23,8 +23,8 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], name: &str) -> Result<T, 
     parse_borrowed(bytes, &mut None, name)
 }
 
-/// As [`parse`], where parts of the document stay as they are: in `bytes`, or in `quoted` where the document is no
-/// JSON but what Python takes for it.
+/// Like [`parse`], but parts of the document stay borrowed: from `bytes`, or from `quoted` if the document is not
+/// JSON but accepted by Python.
 ///
 /// # Errors
 /// As [`parse`].

@@ -1,9 +1,9 @@
-//! Which files an archive is made of, and what a file is that is not an exported program.
+//! The files of an archive, and the recognition of files that are not exported programs.
 
 use crate::diagnose::{Code, Diagnostic};
 use crate::tensor::zip_index::ZipIndex;
 
-/// Where the parts of one program lie in its archive.
+/// The locations of the parts of one program in its archive.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     /// The JSON of the program.
@@ -14,7 +14,7 @@ pub(crate) struct Layout {
     pub(crate) samples: String,
 }
 
-/// An entry that says where tensors are, or holds them.
+/// An entry with a table of tensors, or with tensors.
 #[derive(Clone, Debug)]
 pub(crate) enum TensorFile {
     /// A table of payloads, which lie in `folder`.
@@ -27,7 +27,7 @@ impl Layout {
     /// Finds the program called `model`, or the only one.
     ///
     /// # Errors
-    /// `OP103` when the archive holds none, or several and none was asked for.
+    /// `OP103` if the archive has none, or several and none was requested.
     pub(crate) fn find(zip: &ZipIndex, model: Option<&str>) -> Result<Self, Diagnostic> {
         let root = zip.root();
         let in_models = |name: &'_ str| -> Option<String> {
@@ -84,7 +84,7 @@ impl Layout {
     }
 }
 
-/// What a zip archive is, when it is no exported program.
+/// Identifies a zip archive that is not an exported program.
 fn foreign(zip: &ZipIndex) -> Diagnostic {
     let root = zip.root();
     let holds =
@@ -106,7 +106,7 @@ fn foreign(zip: &ZipIndex) -> Diagnostic {
     Diagnostic::error(Code::READ_NOT_A_PROGRAM, format!("the file is {what}")).help(help)
 }
 
-/// What a file is, when it is no zip archive.
+/// Identifies a file that is not a zip archive.
 pub(crate) fn not_a_zip(bytes: &[u8]) -> Option<Diagnostic> {
     let starts = |magic: &[u8]| bytes.starts_with(magic);
     let what = if bytes.is_empty() {

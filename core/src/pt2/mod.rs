@@ -1,9 +1,8 @@
-//! Reading exported programs: `.pt2` archives, as `torch.export.save` writes them.
+//! Reads exported programs: `.pt2` archives, as `torch.export.save` writes them.
 //!
-//! The archive is mapped and indexed, its JSON decoded, and its tensors left where they are; a program that is in memory
-//! already comes in the same parts ([`from_parts`]). Nothing
-//! in an archive is trusted: sizes are checked against the file, pickles are read by an allow-list,
-//! and every problem is a diagnostic that names the entry.
+//! The archive is mapped and indexed, its JSON is decoded, and its tensors stay in place; a program in memory has the
+//! same parts ([`from_parts`]). Nothing in an archive is trusted: sizes are checked against the file, pickles are read
+//! by an allow-list, and every problem is a diagnostic that names the entry.
 
 mod cache;
 mod decode;
@@ -35,12 +34,12 @@ use crate::diagnose::{Code, Diagnostic, Report};
 use crate::program::Program;
 use crate::tensor::MappedFile;
 
-/// An exported program and what it was read from.
+/// An exported program and its source.
 #[derive(Clone, Debug)]
 pub struct Archive {
     /// The program. Its tensors are ranges of the archive, or lent.
     pub program: Program,
-    /// The mapped file; `None` for a program that was in memory.
+    /// The mapped file; `None` for a program from memory.
     pub file: Option<MappedFile>,
     /// The bytes of all parameters, buffers and constants; shared ones are counted once.
     pub weight_bytes: u64,
@@ -49,10 +48,10 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// Reads the inputs with which the program was traced; `None` when it records none.
+    /// Reads the inputs with which the program was traced; `None` if it records none.
     ///
     /// # Errors
-    /// `OP107` when they hold anything but plain tensors, containers and scalars.
+    /// `OP107` if they contain anything but plain tensors, containers and scalars.
     pub fn sample_inputs(&self) -> Result<Option<SampleInputs>, Report> {
         let Some((zip, name)) = &self.samples else { return Ok(None) };
         let Some(entry) = zip.get(name).filter(|entry| entry.size > 0) else { return Ok(None) };
@@ -96,7 +95,7 @@ pub fn read_named(path: &Path, model: Option<&str>) -> Result<Archive, Report> {
     finish(program, payloads, Some(file), Some((zip, layout.samples)))
 }
 
-/// Gives the program its tensors, if they are what it states.
+/// Gives the program its tensors, after checking them against its statements.
 fn finish(
     mut program: Program,
     mut payloads: Payloads,
@@ -148,7 +147,7 @@ fn program_of(bytes: &[u8], name: &str) -> Result<Program, Report> {
     if let Some(program) = decode::program(parsed.map_err(versioned)?, name)? {
         return Ok(program);
     }
-    // Read as a whole, the document says where it goes wrong.
+    // Parsing the whole document yields the position of the error.
     let error = json::parse::<schema::ExportedProgram<Vec<schema::Node>>>(bytes, name).err();
     let otherwise = || Diagnostic::error(Code::READ_SCHEMA, format!("`{name}` does not follow the schema"));
     Err(versioned(error.unwrap_or_else(otherwise)).into())
@@ -166,7 +165,7 @@ fn check_archive_version(zip: &ZipIndex) -> Result<(), Diagnostic> {
     Err(Diagnostic::error(Code::READ_VERSION, message))
 }
 
-/// Every tensor that the signature names must be there, with the type that the graph states.
+/// Checks that every tensor of the signature exists, with the type that the graph states.
 fn check_tensors(program: &Program, payloads: &mut Payloads) {
     let complete = payloads.problems.is_empty();
     for (spec, arg) in program.signature.inputs.iter().zip(&program.body.inputs) {

@@ -1,4 +1,4 @@
-//! A program in the memory of the process that exported it, in the parts that an archive would have.
+//! A program in the memory of the process that exported it, in the parts of an archive.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use super::{Archive, dim_names, finish, program_of};
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::tensor::{DType, LentMemory};
 
-/// What the JSON is called in diagnostics, as in an archive.
+/// The name of the JSON in diagnostics, as in an archive.
 const PROGRAM: &str = "models/model.json";
 
 /// A program in parts.
@@ -20,7 +20,7 @@ pub struct Parts {
     pub program: Vec<u8>,
     /// Parameters and buffers by their names. Those without a tensor have no bytes: they are fake.
     pub weights: IndexMap<String, Option<GivenTensor>>,
-    /// Constants and buffers that a state dict leaves out, in the same way.
+    /// Constants and non-persistent buffers, in the same way.
     pub constants: IndexMap<String, Option<GivenTensor>>,
     /// Names for symbols of the program.
     pub dims: BTreeMap<String, String>,
@@ -37,21 +37,21 @@ pub struct GivenTensor {
     pub strides: Vec<u64>,
     /// Elements to skip from the start of the memory.
     pub offset: u64,
-    /// The whole storage. Tensors that share one share the loan.
+    /// The whole storage. Tensors of one storage share the loan.
     pub memory: LentMemory,
 }
 
 impl GivenTensor {
-    /// The element type that PyTorch calls `name`, such as `float32`; `None` for those that no model has.
+    /// Returns the element type with PyTorch's name `name`, such as `float32`; `None` for those that no model has.
     pub fn dtype(name: &str) -> Option<DType> {
         super::pickle::dtype(name)
     }
 }
 
-/// Reads a program that was given in parts. Its tensors stay where they are.
+/// Reads a program from its parts. Its tensors are not copied.
 ///
 /// # Errors
-/// As [`read`](super::read), as far as that is not about files.
+/// As [`read`](super::read), except for those about files.
 pub fn from_parts(parts: Parts) -> Result<Archive, Report> {
     let Parts { program, weights, constants, dims } = parts;
     let mut program = program_of(&program, PROGRAM)?;

@@ -1,4 +1,4 @@
-//! Parameters, buffers and constants: where their bytes lie. None of them is read.
+//! Parameters, buffers and constants: the locations of their bytes, which are not read.
 
 use std::collections::BTreeSet;
 
@@ -18,22 +18,21 @@ use crate::tensor::{LazyTensor, Unbound};
 /// The number of the strided layout in the schema.
 const STRIDED: i64 = 7;
 
-/// The tensors of an archive, and what was wrong with the others.
+/// The tensors of an archive, and the defects of the others.
 #[derive(Default)]
 pub(crate) struct Payloads {
     pub(crate) tensors: IndexMap<String, LazyTensor>,
     pub(crate) problems: Vec<Diagnostic>,
     /// The bytes of all storages, shared ones counted once.
     pub(crate) bytes: u64,
-    /// Whether a table of tensors was taken out of the archive, so that the graph alone says what
-    /// there was.
+    /// Whether a table of tensors was removed from the archive, so that only the graph names them.
     pub(crate) stripped: bool,
-    /// Tensors of which it is said that they have no bytes.
+    /// Tensors that are declared to have no bytes.
     pub(crate) weightless: BTreeSet<String>,
 }
 
 impl Payloads {
-    /// Adds the tensors that the table `config` lists, whose payloads lie in `folder`.
+    /// Adds the tensors that the table `config` lists, with payloads in `folder`.
     pub(crate) fn add(&mut self, zip: &ZipIndex, config: &str, folder: &str) -> Result<(), Diagnostic> {
         let Some(entry) = zip.get(config) else {
             self.stripped = true;
@@ -85,8 +84,8 @@ impl Payloads {
     }
 }
 
-/// The tensor called `name`. A payload that was taken out, or that is empty because the program was
-/// exported with fake tensors or on the meta device, leaves a tensor whose bytes are still to be given.
+/// Returns the tensor called `name`. A payload that was removed, or that is empty because the program was
+/// exported with fake tensors or on the meta device, yields a tensor without bytes.
 fn payload(
     zip: &ZipIndex,
     folder: &str,
@@ -116,7 +115,7 @@ fn payload(
             Err(Diagnostic::error(Code::READ_PAYLOAD, message))
         }
         None => unbound(claim, name, path, &what),
-        // All fake tensors have the same empty payload, whichever memory they stand for.
+        // All fake tensors share one empty payload, whichever memory they represent.
         Some(entry) if entry.size == 0 && claim.reach(&what)? > 0 => {
             unbound(claim, name, name.to_owned(), &what)
         }
@@ -128,7 +127,7 @@ fn payload(
     }
 }
 
-/// A tensor of which nothing is left but what the graph states; `None` when its shape is symbolic.
+/// Returns a tensor of which only the type in the graph remains; `None` if its shape is symbolic.
 pub(crate) fn stated(name: &str, ty: &TensorType) -> Option<LazyTensor> {
     let shape = ty.shape.iter().map(|d| u64::try_from(d.as_const()?).ok()).collect::<Option<Vec<_>>>()?;
     let (name, storage) = (name.to_owned(), name.to_owned());

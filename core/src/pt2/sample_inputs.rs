@@ -41,7 +41,7 @@ pub enum SampleValue {
     DType(DType),
     /// A device, layout or memory format, as PyTorch prints it.
     Name(String),
-    /// An instance of a class that PyTorch flattens by a function of its own.
+    /// An instance of a class that PyTorch flattens by a registered function.
     Object {
         /// The class, `transformers.cache_utils.DynamicCache`.
         class: String,
@@ -63,7 +63,7 @@ impl SampleInputs {
     /// Reads the `torch.save` file in `region`, which the entry `name` of the archive holds.
     ///
     /// # Errors
-    /// `OP107` for anything but plain data, and what a damaged archive gives.
+    /// `OP107` for anything but plain data, and the errors of a damaged archive.
     pub(crate) fn read(region: Region, name: &str) -> Result<Self, Diagnostic> {
         let file = torch_file::read(region, name)?;
         let mut tree = Tree { heap: &file.heap, left: MAX_VALUES };
@@ -88,11 +88,11 @@ impl SampleInputs {
         Ok(Self { args, kwargs: kwargs.into_iter().map(keyword).collect::<Result<_, _>>()? })
     }
 
-    /// The values of the inputs of the kinds [`InputKind::User`] and [`InputKind::Constant`], with
-    /// their places in [`Signature::inputs`], in that order.
+    /// Returns the values of the inputs of the kinds [`InputKind::User`] and [`InputKind::Constant`], with
+    /// their positions in [`Signature::inputs`], in that order.
     ///
     /// # Errors
-    /// `OP107` when the inputs do not nest as the signature states.
+    /// `OP107` if the inputs do not nest as the signature states.
     pub fn flatten(self, signature: &Signature) -> Result<Vec<(usize, SampleValue)>, Diagnostic> {
         let kwargs = self.kwargs.into_iter().map(|(key, value)| (SampleValue::Str(key), value)).collect();
         let root = SampleValue::Tuple(vec![SampleValue::Tuple(self.args), SampleValue::Dict(kwargs)]);
@@ -132,7 +132,7 @@ impl Tree<'_> {
             return Err(Diagnostic::error(Code::READ_PICKLE, format!("the sample inputs contain {what}")));
         }
         Ok(match self.heap.get(at) {
-            // Classes among an object's attributes say nothing about values.
+            // Classes among an object's attributes are not values.
             Item::None | Item::Global(_) | Item::Storage { .. } => SampleValue::None,
             Item::Bool(b) => SampleValue::Bool(*b),
             Item::Int(n) => SampleValue::Int(*n),
@@ -214,11 +214,11 @@ fn by_keys(items: Vec<(SampleValue, SampleValue)>, spec: &TreeSpec) -> Option<Ve
         order.push(key.clone());
         named.insert(key, value);
     }
-    // Keys that are not strings stand in the order in which they were inserted.
+    // Keys that are not strings keep their insertion order.
     keys.unwrap_or(order).iter().map(|key| named.remove(key)).collect()
 }
 
-/// Appends the leaves of a program that records no specification.
+/// Appends the leaves for a program without a specification.
 fn flatten_plain(value: SampleValue, leaves: &mut Vec<SampleValue>) {
     match value {
         SampleValue::List(items) | SampleValue::Tuple(items) => {

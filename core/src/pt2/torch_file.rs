@@ -1,4 +1,4 @@
-//! Files of `torch.save`: a zip with a pickle and the storages that it refers to.
+//! Files of `torch.save`: a zip with a pickle and its storages.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -7,15 +7,15 @@ use super::pickle::{Heap, Ref, Storages, load};
 use crate::diagnose::{Code, Diagnostic};
 use crate::tensor::zip_index::{Region, ZipIndex};
 
-/// Pickles longer than this are refused. They hold structure; tensors lie beside them.
+/// The length limit of pickles. They contain structure; tensors are stored beside them.
 const MAX_PICKLE: u64 = 128 << 20;
 
-/// What a file holds.
+/// The contents of a file.
 pub(crate) struct TorchFile {
     pub(crate) heap: Heap,
     /// The saved object.
     pub(crate) root: Ref,
-    /// The bytes of all storages that the pickle refers to, shared ones counted once.
+    /// The size of all storages of the pickle, shared ones counted once.
     pub(crate) bytes: u64,
 }
 

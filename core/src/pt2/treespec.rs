@@ -13,7 +13,7 @@ const MAX_NAME: usize = 128;
 pub struct TreeSpec {
     /// The type of the node, `builtins.dict`; `None` for a leaf.
     pub r#type: Option<String>,
-    /// What the node's type records beside the children, as JSON: the keys of a dictionary.
+    /// The data of the node's type besides the children, as JSON: the keys of a dictionary.
     pub context: Option<String>,
     /// The children, in order.
     pub children_spec: Vec<TreeSpec>,
@@ -38,13 +38,13 @@ impl TreeSpec {
         self.r#type.is_none()
     }
 
-    /// The keys or fields of the children, where they are strings.
+    /// Returns the keys or fields of the children, if they are strings.
     pub fn keys(&self) -> Option<Vec<String>> {
         #[derive(Deserialize)]
         #[serde(untagged)]
         enum Context {
             Keys(Vec<String>),
-            /// A cache of `transformers` records more after the keys, a dataclass the fields that are `None`.
+            /// A cache of `transformers` has more after the keys, a dataclass the fields that are `None`.
             Record(Vec<String>, serde::de::IgnoredAny),
             /// `collections.defaultdict`.
             WithFactory {
@@ -58,8 +58,8 @@ impl TreeSpec {
         }
     }
 
-    /// The names of the leaves: the keys and fields on the way to each, joined by dots, `past_key_values.0.key`.
-    /// A leaf that no key or field leads to has none.
+    /// Returns the names of the leaves: the path of keys and fields to each, joined by dots,
+    /// `past_key_values.0.key`. A leaf without keys or fields on its path has none.
     pub fn leaf_names(&self) -> Vec<Option<String>> {
         let mut names = Vec::new();
         self.name_leaves(&mut Path::default(), &mut names);
@@ -93,12 +93,12 @@ impl TreeSpec {
 #[derive(Default)]
 struct Path {
     text: String,
-    /// How many keys and fields are on it.
+    /// The number of keys and fields in it.
     fields: usize,
 }
 
 impl Path {
-    /// Goes to a child for the time of `inside`: by its field if that can be part of a name, by its index otherwise.
+    /// Enters a child while `inside` runs: by its field if that can be part of a name, by its index otherwise.
     fn with(&mut self, field: Option<&str>, index: usize, inside: impl FnOnce(&mut Self)) {
         let (len, fields) = (self.text.len(), self.fields);
         let in_names = |c: char| c.is_alphanumeric() || "_-.:/".contains(c);
@@ -109,7 +109,7 @@ impl Path {
             None if len == 0 => format!("output_{index}"),
             None => index.to_string(),
         };
-        // A name beyond the limit is not made longer.
+        // Names beyond the limit are not extended.
         if len <= MAX_NAME {
             self.text.push_str(if len == 0 { "" } else { "." });
             self.text.push_str(&step);

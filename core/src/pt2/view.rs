@@ -1,11 +1,11 @@
-//! Strided views of storages, checked against the bytes that there are.
+//! Strided views of storages, checked against the available bytes.
 
 use crate::diagnose::{Code, Diagnostic};
 use crate::tensor::data::count;
 use crate::tensor::zip_index::Region;
 use crate::tensor::{DType, LazyTensor, LentMemory, MAX_RANK, Source, Unbound};
 
-/// What a tensor's record claims about its storage.
+/// The claims of a tensor's record about its storage.
 pub(crate) struct Claim {
     pub(crate) dtype: DType,
     pub(crate) shape: Vec<u64>,
@@ -14,10 +14,10 @@ pub(crate) struct Claim {
     pub(crate) offset: u64,
 }
 
-/// The tensor that `claim` describes over the bytes of `storage`. `what` names it in diagnostics.
+/// Returns the tensor that `claim` describes over the bytes of `storage`. `what` names it in diagnostics.
 ///
 /// # Errors
-/// `OP106` when the storage is too short, `OP108` when sizes go beyond 64 bits.
+/// `OP106` if the storage is too short, `OP108` if sizes go beyond 64 bits.
 pub(crate) fn view(claim: Claim, storage: Region, what: &str) -> Result<LazyTensor, Diagnostic> {
     let reach = claim.reach(what)?;
     if reach > storage.len() {
@@ -26,7 +26,7 @@ pub(crate) fn view(claim: Claim, storage: Region, what: &str) -> Result<LazyTens
     Ok(claim.over(storage.into_source(), reach))
 }
 
-/// The tensor that `claim` describes over all of a lent memory.
+/// Returns the tensor that `claim` describes over all of a lent memory.
 ///
 /// # Errors
 /// As [`view`].
@@ -43,8 +43,8 @@ fn too_short(what: &str, reach: u64, len: u64) -> Diagnostic {
     Diagnostic::error(Code::READ_PAYLOAD, message)
 }
 
-/// The tensor `name` that `claim` describes, over a storage whose bytes are still to be given.
-/// Tensors of the same `storage` share it.
+/// Returns the tensor `name` that `claim` describes, over a storage without bytes. Tensors of the same
+/// `storage` share it.
 ///
 /// # Errors
 /// As [`view`].
@@ -61,10 +61,11 @@ pub(crate) fn unbound(
 }
 
 impl Claim {
-    /// The bytes of the storage up to the end of the last element; 0 for a tensor without elements.
+    /// Returns the number of bytes of the storage up to the end of the last element; 0 for a tensor without
+    /// elements.
     ///
     /// # Errors
-    /// `OP106` and `OP108` for a claim that cannot be.
+    /// `OP106` and `OP108` for an impossible claim.
     pub(crate) fn reach(&self, what: &str) -> Result<u64, Diagnostic> {
         let Self { dtype, shape, strides, offset } = self;
         let absurd = || {

@@ -1,8 +1,8 @@
-//! What a user can paste after a conversion that failed: the begin of a lowering, a module in the place of another, the
-//! `dynamic_shapes` to export with.
+//! Suggestions that a user can paste after a failed conversion: the skeleton of a lowering, a replacement for a module,
+//! the `dynamic_shapes` for the export.
 //!
-//! All of it is made of what a file says, and is meant to be run. So names that are no identifiers and texts with
-//! quotes in them are left out, and the whole suggestion with them where it would mean nothing else.
+//! All of it is derived from the contents of a file, and is meant to be run. So names that are not identifiers and
+//! texts with quotes in them are left out, and the whole suggestion too if it would mean something else without them.
 
 mod shapes;
 mod stub;
@@ -13,7 +13,7 @@ pub(super) use stub::lowerings;
 use crate::diagnose::{Origin, Subject, Suggestion};
 use crate::sym::is_name;
 
-/// A module that does the same as the one that `origin` lies in, to be changed; nothing for the root.
+/// Returns a module equivalent to the one that `origin` is in, as a starting point; `None` for the root.
 pub(super) fn module(origin: &Origin) -> Option<Suggestion> {
     let path = origin.module.as_str();
     let class = origin.class.rsplit('.').next().filter(|class| is_name(class))?;

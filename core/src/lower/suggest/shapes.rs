@@ -7,8 +7,8 @@ use crate::program::{Arg, InputKind, InputSpec, Program};
 use crate::pt2::TreeSpec;
 use crate::sym::{Dim, is_name};
 
-/// What is to be exported with the axis `axis` of the input `input`, a name of the program, dynamic, beside those that are so
-/// already; nothing where the arguments of the call are not known well enough.
+/// Suggests an export in which the axis `axis` of the input `input`, a name of the program, is dynamic as well; `None`
+/// if the arguments of the call are not known well enough.
 pub(in crate::lower) fn dynamic(program: &Program, input: &str, axis: usize) -> Option<Suggestion> {
     let inputs = program.signature.inputs.iter().zip(&program.body.inputs);
     let users = inputs.filter(|(spec, _)| matches!(spec.kind, InputKind::User | InputKind::Constant));
@@ -24,7 +24,7 @@ pub(in crate::lower) fn dynamic(program: &Program, input: &str, axis: usize) -> 
 /// A tensor or a number among the arguments.
 struct Leaf {
     name: String,
-    /// How its axes are asked for, `None` where all are fixed.
+    /// The request for its axes, `None` if all are static.
     shape: Option<String>,
 }
 
@@ -47,7 +47,7 @@ impl Leaf {
     }
 }
 
-/// The shapes of a call: by names where all arguments have one, else by places.
+/// Formats the shapes of a call: by name if all arguments have one, else by position.
 fn arguments(args: &TreeSpec, kwargs: &TreeSpec, leaves: &mut impl Iterator<Item = Leaf>) -> Option<String> {
     let keys = kwargs.keys()?;
     if !keys.iter().all(|key| is_name(key)) || keys.len() != kwargs.children_spec.len() {
@@ -58,7 +58,7 @@ fn arguments(args: &TreeSpec, kwargs: &TreeSpec, leaves: &mut impl Iterator<Item
     for child in &args.children_spec {
         if is_flat {
             let leaf = leaves.next()?;
-            // PyTorch numbers what it made of several, such as `*args`.
+            // PyTorch numbers the inputs that it flattened, such as `*args`.
             let is_numbered = leaf.name.rsplit_once('_').is_some_and(|(_, end)| end.parse::<u32>().is_ok());
             if !is_name(&leaf.name) || is_numbered {
                 return None;

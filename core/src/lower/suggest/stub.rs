@@ -1,21 +1,22 @@
-//! Lowerings to begin with, in Python and in Rust: the parameters are those of the operator, the body is left to the user.
+//! Skeletons of lowerings, in Python and in Rust: the parameters are those of the operator, the body is left to the
+//! user.
 
 use crate::diagnose::{Subject, Suggestion};
 use crate::program::{Arg, Body, Call, Output, Val, ValueType};
 use crate::registry::{Schema, SchemaType, Schemas};
 use crate::sym::{Symbols, is_name};
 
-/// The longest list that is spelled out.
+/// The length up to which lists are spelled out.
 const LIST: usize = 8;
 
-/// What has another meaning in Python than that of a name.
+/// Words with a meaning in Python other than that of a name.
 const PYTHON: &[&str] = &[
     "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def",
     "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is",
     "lambda", "nonlocal", "not", "op", "or", "pass", "raise", "return", "try", "while", "with", "yield",
 ];
 
-/// The same in Rust, where `cx` is what a lowering calls its first parameter.
+/// The same in Rust, where `cx` is the first parameter of a lowering.
 const RUST: &[&str] = &[
     "Self", "as", "async", "await", "box", "break", "const", "continue", "crate", "cx", "do", "dyn", "else",
     "enum", "extern", "false", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "match", "mod", "move",
@@ -23,7 +24,7 @@ const RUST: &[&str] = &[
     "unsafe", "use", "where", "while", "yield",
 ];
 
-/// Lowerings for the operator that `call` calls; none where it is no operator of a library, or has odd names.
+/// Returns lowerings for the operator of `call`; none if it is not an operator of a library, or has odd names.
 pub(in crate::lower) fn lowerings(
     schemas: &Schemas,
     symbols: &Symbols,
@@ -39,14 +40,14 @@ pub(in crate::lower) fn lowerings(
 struct Operator {
     /// `mylib.softcap.default`.
     target: String,
-    /// `mylib::softcap`, with the overload where it has one.
+    /// `mylib::softcap`, with the overload if it has one.
     name: String,
     /// `softcap`.
     word: String,
     parameters: Vec<Parameter>,
     /// The types of the results, as a schema spells them.
     returns: Vec<SchemaType>,
-    /// What this call gives it, and what comes back.
+    /// The arguments and results of this call.
     called: String,
 }
 
@@ -121,7 +122,7 @@ impl Operator {
             // A lowering is a free function; its first argument may be called so.
             let name = match one.name.as_str() {
                 "self" if at == 0 => "x".to_owned(),
-                // The underscore is no part of the argument's name.
+                // The underscore is not part of the argument's name.
                 "cx" => "_cx".to_owned(),
                 name if RUST.contains(&name) => format!("r#{name}"),
                 name => name.to_owned(),
@@ -159,7 +160,7 @@ impl Operator {
     }
 }
 
-/// The operator's parameters: those of its schema, or what the call states.
+/// Returns the operator's parameters: those of its schema, or of the call.
 fn parameters(schema: Option<&Schema>, body: &Body, call: &Call) -> Option<Vec<Parameter>> {
     let parameters: Vec<Parameter> = match schema {
         Some(schema) => {
@@ -174,7 +175,7 @@ fn parameters(schema: Option<&Schema>, body: &Body, call: &Call) -> Option<Vec<P
     parameters.iter().all(|one| is_name(&one.name)).then_some(parameters)
 }
 
-/// The type of a parameter that takes `arg`.
+/// Returns the type of a parameter that accepts `arg`.
 fn passed(body: &Body, arg: &Arg) -> Option<SchemaType> {
     Some(match arg {
         Arg::None => SchemaType::Optional(Box::new(SchemaType::Tensor)),
@@ -256,12 +257,12 @@ fn rust_type(ty: &SchemaType) -> String {
     }
 }
 
-/// `name`, or another one where the language has this word for itself.
+/// Returns `name`, or a variant if it is a reserved word of the language.
 fn word_of(name: &str, taken: &[&str]) -> String {
     if taken.contains(&name) { format!("{name}_") } else { name.to_owned() }
 }
 
-/// What a call gives and gets, for people.
+/// The arguments and results of a call, for people.
 struct Shown<'a> {
     symbols: &'a Symbols,
     body: &'a Body,
@@ -272,7 +273,7 @@ impl Shown<'_> {
         Some(format!("{name} {}", self.arg(arg)?))
     }
 
-    /// What an argument is; nothing for those that are absent.
+    /// Describes an argument; `None` if it is absent.
     fn arg(&self, arg: &Arg) -> Option<String> {
         Some(match arg {
             Arg::None => return None,

@@ -1,4 +1,4 @@
-//! Shapes of what is taken, repeated or transformed along axes.
+//! Shapes of selections, repetitions and transforms along axes.
 
 use super::{Cx, Extent, Meta, Stop, contradiction, extents, join, traced, with};
 use crate::sym::Dim;
@@ -25,8 +25,8 @@ pub(super) fn along(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     Ok(extents(&join::of_all(cx, &[&other, indices])?))
 }
 
-/// `interleave(repeats, dim, size)`: each element so often; without an axis, all elements in order. Where the numbers are
-/// in a tensor, `size` is how many elements there are.
+/// `interleave(repeats, dim, size)`: repeats each element; without an axis, all elements in order. If the repeats are
+/// in a tensor, `size` is their sum.
 pub(super) fn interleave(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     let shape = &cx.operand(0)?.shape;
     let flat = [cx.judge.symbols.product(shape.iter().copied())];
@@ -39,18 +39,18 @@ pub(super) fn interleave(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     Ok(with(shape, axis, extent))
 }
 
-/// What a Fourier transform makes of the last of its axes.
+/// The effect of a Fourier transform on the last of its axes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Spectrum {
     /// As many frequencies as values.
     Whole,
-    /// Those of real values that are not negative.
+    /// The nonnegative frequencies of real values.
     Half,
     /// Real values, of such a half.
     Signal,
 }
 
-/// `fft(n, dim)`, `rfft(n, dim)`, `irfft(n, dim)`: transformed axes, of the lengths `n` where they are stated.
+/// `fft(n, dim)`, `rfft(n, dim)`, `irfft(n, dim)`: transformed axes, of the lengths `n` if they are stated.
 pub(super) fn transform(cx: &mut Cx<'_>, of: Spectrum) -> Meta<Vec<Extent>> {
     let shape = &cx.operand(0)?.shape;
     let lengths = if cx.is_none(0) { None } else { Some(cx.dims(0)?) };
@@ -82,7 +82,7 @@ pub(super) fn transform(cx: &mut Cx<'_>, of: Spectrum) -> Meta<Vec<Extent>> {
     Ok(result)
 }
 
-/// `loss(reduction, a, b, …)`: a number, or where nothing is reduced one for each element.
+/// `loss(reduction, a, b, …)`: a scalar, or without a reduction one number for each element.
 pub(super) fn loss(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     if cx.int(0)? != 0 {
         return Ok(Vec::new());

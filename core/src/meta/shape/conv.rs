@@ -15,7 +15,7 @@ struct Window {
 }
 
 impl Window {
-    /// How often it fits into `extent`; rounded up, it may start in the padding before an end.
+    /// Returns how often it fits into `extent`; rounded up, it may start in the padding before an end.
     fn count(self, cx: &Cx<'_>, extent: Dim, up: bool) -> Extent {
         let dims = [extent, self.size, self.stride, self.padding, self.dilation];
         traced(cx.judge, dims, |[extent, size, stride, padding, dilation]| {
@@ -28,7 +28,7 @@ impl Window {
         })
     }
 
-    /// The extent that `count` windows cover: what a transposed convolution makes.
+    /// Returns the extent that `count` windows cover: the size of a transposed convolution.
     fn cover(self, cx: &Cx<'_>, count: Dim, added: Dim) -> Extent {
         let dims = [count, self.size, self.stride, self.padding, self.dilation, added];
         traced(cx.judge, dims, |[count, size, stride, padding, dilation, added]| {
@@ -55,7 +55,7 @@ impl<'a> Conv<'a> {
         Ok(Self { input, weight, spatial })
     }
 
-    /// The batch, if any, then `channels`, then what `size` makes of each spatial axis.
+    /// Returns the batch, if any, then `channels`, then the result of `size` for each spatial axis.
     fn result(
         &self,
         cx: &mut Cx<'_>,
@@ -98,7 +98,7 @@ pub(super) fn convolution(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     if cx.flag(5) { backward(cx, spatial, 0) } else { forward(cx, spatial, 0) }
 }
 
-/// The places of stride, padding, dilation, groups and the padding of the output among the term's arguments.
+/// Returns the positions of stride, padding, dilation, groups and output padding among the term's arguments.
 fn places(first: usize) -> [usize; 5] {
     [0, 1, 2, 3, 4].map(|at| first.saturating_add(at))
 }
@@ -126,7 +126,7 @@ fn forward(cx: &mut Cx<'_>, spatial: usize, first: usize) -> Meta<Vec<Extent>> {
     })
 }
 
-/// As [`forward`], with the padding of the output behind.
+/// Like [`forward`], with the output padding at the end.
 fn backward(cx: &mut Cx<'_>, spatial: usize, first: usize) -> Meta<Vec<Extent>> {
     let conv = Conv::of(cx, spatial)?;
     let [stride, padding, dilation, groups, added] = places(first);

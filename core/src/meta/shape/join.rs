@@ -19,7 +19,7 @@ pub(super) fn broadcast(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     Ok(extents(&of_all(cx, &shapes)?))
 }
 
-/// The shape that all of `shapes` broadcast to.
+/// Returns the shape that all of `shapes` broadcast to.
 pub(super) fn of_all(cx: &mut Cx<'_>, shapes: &[&[Dim]]) -> Meta<Vec<Dim>> {
     let rank = shapes.iter().map(|s| s.len()).max().unwrap_or(0);
     let mut result = vec![Dim::Const(1); rank];
@@ -31,7 +31,7 @@ pub(super) fn of_all(cx: &mut Cx<'_>, shapes: &[&[Dim]]) -> Meta<Vec<Dim>> {
     Ok(result)
 }
 
-/// The extent that all of `dims` broadcast to.
+/// Returns the extent that all of `dims` broadcast to.
 pub(super) fn widest(cx: &mut Cx<'_>, dims: &[Dim]) -> Meta<Dim> {
     dims.iter().try_fold(Dim::Const(1), |widest, dim| wider(cx, widest, *dim))
 }
@@ -48,7 +48,7 @@ fn wider(cx: &mut Cx<'_>, a: Dim, b: Dim) -> Meta<Dim> {
         (Some(1), _) => return Ok(b),
         (_, Some(1)) => return Ok(a),
         (Some(_), Some(_)) => cx.agree(a, b, "extents that broadcast")?,
-        // One that is known only at run time may be 1 then.
+        // An extent that is known only at run time may be 1 then.
         _ => return Err(Stop::Unknown),
     }
     Ok(if a.as_const().is_some() { a } else { b })

@@ -113,7 +113,7 @@ pub(super) fn cdist(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     Ok(extents(&all))
 }
 
-/// `einsum(equation, tensors)`; with an ellipsis nothing is said.
+/// `einsum(equation, tensors)`; unknown for an ellipsis.
 pub(super) fn einsum(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     let equation = match cx.arg(0)?.as_ref() {
         crate::program::Arg::Str(text) => text.as_str().replace(' ', ""),

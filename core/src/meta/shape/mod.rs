@@ -98,7 +98,7 @@ fn one(cx: &mut Cx<'_>, name: &str) -> Meta<Vec<Extent>> {
     }
 }
 
-/// `axes(x:0,size,?)`: each extent by itself: that of an argument's axis, a number, or one of which nothing is known.
+/// `axes(x:0,size,?)`: each extent separately: that of an argument's axis, a number, or an unknown one.
 fn axes(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     let extent = |i: usize| match cx.name(i).split_once(':') {
         Some((name, axis)) => {
@@ -126,7 +126,7 @@ fn extent_of(shape: &[Dim], axis: usize) -> Dim {
     shape.get(axis).copied().unwrap_or(Dim::Const(1))
 }
 
-/// What `f` makes of the values at the traced sizes.
+/// Returns the result of `f` for the values at the traced sizes.
 fn traced<const N: usize>(judge: &Judge, dims: [Dim; N], f: impl FnOnce([i64; N]) -> Option<i64>) -> Extent {
     let mut values = [0; N];
     for (value, dim) in values.iter_mut().zip(dims) {

@@ -1,4 +1,4 @@
-//! Shapes of reductions, and of others that change one axis of their tensor.
+//! Shapes of reductions, and of other operators that change one axis.
 
 use super::{Cx, Extent, Meta, Stop, contradiction, extents, traced, with};
 use crate::sym::Dim;
@@ -7,7 +7,7 @@ use crate::sym::Dim;
 pub(super) fn reduce(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     let shape = &cx.operand(0)?.shape;
     let axes = if cx.is_none(0) { (0..shape.len()).collect() } else { cx.axes(0, shape.len())? };
-    // Operators differ in what an empty list means.
+    // The meaning of an empty list depends on the operator.
     if axes.is_empty() && !cx.is_none(0) {
         return Err(Stop::Unknown);
     }

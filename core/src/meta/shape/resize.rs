@@ -3,7 +3,7 @@
 use super::{Cx, Extent, Meta, Stop, contradiction, extents, traced};
 use crate::sym::Dim;
 
-/// `repeat(repeats)`: so often along each axis; new axes come first.
+/// `repeat(repeats)`: repetitions along each axis; new axes come first.
 pub(super) fn repeat(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     let (shape, mut result) = (&cx.operand(0)?.shape, cx.dims(0)?);
     let Some(added) = result.len().checked_sub(shape.len()) else {

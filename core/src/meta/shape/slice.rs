@@ -1,9 +1,9 @@
-//! Shapes of parts of a tensor, and of what is looked up in it.
+//! Shapes of slices and lookups.
 
 use super::{Cx, Extent, Meta, contradiction, extent_of, extents, traced, with};
 use crate::sym::Dim;
 
-/// `select(dim, index)`: the axis goes.
+/// `select(dim, index)`: removes the axis.
 pub(super) fn select(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     let shape = &cx.operand(0)?.shape;
     let axis = cx.axis(0, shape.len())?;
@@ -19,7 +19,7 @@ pub(super) fn select(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     Ok(kept)
 }
 
-/// How many elements `start..end` in steps has along an axis, by Python's rules.
+/// Returns the number of elements of `start..end` in steps along an axis, by Python's rules.
 pub(super) fn count(extent: i64, start: i64, end: i64, step: i64) -> Option<i64> {
     let clamp = |n: i64| if n < 0 { n.saturating_add(extent) } else { n }.clamp(0, extent.max(0));
     let length = clamp(end).saturating_sub(clamp(start)).max(0);
@@ -54,7 +54,7 @@ pub(super) fn narrow(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     Ok(with(shape, axis, Extent::Dim(length)))
 }
 
-/// `diagonal(offset, dim1, dim2)`: two axes go, and their diagonal comes last.
+/// `diagonal(offset, dim1, dim2)`: removes two axes, and appends their diagonal.
 pub(super) fn diagonal(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     let shape = &cx.operand(0)?.shape;
     let (offset, down, right) = (cx.int(0)?, cx.axis(1, shape.len())?, cx.axis(2, shape.len())?);
@@ -70,7 +70,7 @@ pub(super) fn diagonal(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
         };
         Some(rows.min(columns).max(0))
     });
-    // Without the sizes of a trace, of a diagonal that is not shifted.
+    // Without traced sizes, only for a diagonal with offset 0.
     let length = match length {
         Extent::Unknown if offset == 0 => Extent::Dim(cx.judge.symbols.min(sides[0], sides[1])),
         known => known,
@@ -79,7 +79,7 @@ pub(super) fn diagonal(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     Ok(rest.map(|(_, extent)| extent).chain([length]).collect())
 }
 
-/// `windows(dim, size, step)`: the axis counts windows, whose elements come last.
+/// `windows(dim, size, step)`: the axis counts windows, and their elements are the last axis.
 pub(super) fn windows(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     let shape = &cx.operand(0)?.shape;
     let (axis, size, step) = (cx.axis(0, shape.len())?, cx.int(1)?, cx.int(2)?);

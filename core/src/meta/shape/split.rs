@@ -1,9 +1,9 @@
-//! Shapes of operators that cut an axis into a list of parts.
+//! Shapes of operators that split an axis into a list of parts.
 
 use super::{Cx, Extent, Meta, Stop, contradiction, extent_of, slice, with};
 use crate::sym::Dim;
 
-/// The shape, the axis that the term's second argument means, and its extent.
+/// Returns the shape, the axis in the term's second argument, and its extent.
 fn cut<'a>(cx: &Cx<'a>, dim: usize) -> Meta<(&'a [Dim], usize, Dim)> {
     let shape = &cx.operand(0)?.shape;
     let axis = cx.axis(dim, shape.len())?;
@@ -14,10 +14,10 @@ fn parts(shape: &[Dim], axis: usize, lengths: impl IntoIterator<Item = i64>) -> 
     lengths.into_iter().map(|n| with(shape, axis, Extent::Traced(n))).collect()
 }
 
-/// A program states every part, so that there are not more than this.
+/// The limit on parts: a program states every one.
 const MOST: i64 = 1 << 16;
 
-/// Parts of `size` elements, the last of what is left.
+/// Parts of `size` elements; the last has the remainder.
 fn even(extent: i64, size: i64) -> Meta<Vec<i64>> {
     match (extent, size) {
         (0, _) => Ok(vec![0]),
@@ -49,12 +49,12 @@ pub(super) fn sizes(cx: &mut Cx<'_>) -> Meta<Vec<Vec<Extent>>> {
     Ok(sizes.into_iter().map(|size| with(shape, axis, Extent::Dim(size))).collect())
 }
 
-/// The larger size of `count` parts that are as even as can be.
+/// Returns the larger size of `count` parts that are as even as possible.
 fn larger(extent: i64, count: i64) -> Option<i64> {
     extent.checked_div(count)?.checked_add(i64::from(extent.checked_rem(count)? != 0))
 }
 
-/// `chunk(chunks, dim)`: at most so many parts, as even as `split` makes them.
+/// `chunk(chunks, dim)`: at most this many parts, as even as `split` makes them.
 pub(super) fn chunk(cx: &mut Cx<'_>) -> Meta<Vec<Vec<Extent>>> {
     let (shape, axis, extent) = cut(cx, 1)?;
     let (extent, chunks) = (cx.judge.traced(extent).ok_or(Stop::Unknown)?, cx.int(0)?);
@@ -66,7 +66,7 @@ pub(super) fn chunk(cx: &mut Cx<'_>) -> Meta<Vec<Vec<Extent>>> {
     }
 }
 
-/// `sections(sections, dim)`: exactly so many parts, the first ones larger.
+/// `sections(sections, dim)`: exactly this many parts, the first ones larger.
 pub(super) fn sections(cx: &mut Cx<'_>) -> Meta<Vec<Vec<Extent>>> {
     let (shape, axis, extent) = cut(cx, 1)?;
     let (extent, sections) = (cx.judge.traced(extent).ok_or(Stop::Unknown)?, cx.int(0)?);

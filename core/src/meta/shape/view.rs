@@ -23,7 +23,7 @@ pub(super) fn expand(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     Ok(extents(&size))
 }
 
-/// `sizes`, with one -1 replaced by what is left of `count` elements.
+/// Returns `sizes`, with one -1 replaced by the quotient of `count` and the others.
 fn resolve(cx: &mut Cx<'_>, sizes: &[Dim], count: Dim) -> Meta<Vec<Extent>> {
     let free = sizes.iter().filter(|d| **d == Dim::Const(-1)).count();
     let given = cx.judge.symbols.product(sizes.iter().copied().filter(|d| *d != Dim::Const(-1)));
@@ -107,7 +107,7 @@ pub(super) fn unsqueeze(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     Ok(shape)
 }
 
-/// The extents in the order of `axes`, each of which must appear once.
+/// Returns the extents in the order of `axes`, each of which must appear once.
 fn ordered(shape: &[Dim], axes: &[usize]) -> Meta<Vec<Extent>> {
     let mut seen = vec![false; shape.len()];
     for axis in axes {

@@ -1,5 +1,5 @@
-//! Which results of a call share memory with an argument, and how: the schema says that they do, the fact
-//! `view` how, and the strides that the program states refine it.
+//! Determines which results of a call share memory with an argument, and how: the schema states that they
+//! do, the fact `view` how, and the strides that the program states refine it.
 
 use super::super::edit::parts;
 use super::strides;
@@ -8,7 +8,7 @@ use crate::program::{Arg, Call, Output, TensorType, Val, Value};
 use crate::registry::{Schema, Term};
 use crate::sym::Symbols;
 
-/// How a result looks at the memory of its source.
+/// The view of its source that a result is.
 #[derive(Clone, Debug)]
 pub(super) enum View {
     /// The same elements in the same shape.
@@ -48,20 +48,20 @@ pub(super) enum View {
 }
 
 impl View {
-    /// Whether it shows a part of its source, so that others of its kind may show what it does not.
+    /// Whether it shows a part of its source, so that other views of its kind may show the rest.
     pub(super) fn is_part(&self) -> bool {
         matches!(self, Self::Select { .. } | Self::Slice { .. } | Self::Narrow { .. } | Self::Part { .. })
     }
 }
 
-/// What the results of a call share.
+/// The memory that the results of a call share with its arguments.
 #[derive(Debug)]
 pub(super) enum Share {
     /// Nothing.
     Nothing,
     /// The results are views of the first argument.
     Views { source: Val, views: Vec<(Val, View)> },
-    /// The results may share memory with the sources; it cannot be told how.
+    /// The results may share memory with the sources; it is unknown how.
     Unclear { sources: Vec<Val>, results: Vec<Val> },
 }
 
@@ -73,7 +73,7 @@ struct Args<'a> {
 }
 
 impl Args<'_> {
-    /// The term's argument `i`; `None` where the term or the call ends before.
+    /// Returns the term's argument `i`; `None` if the term or the call has fewer.
     fn any(&self, i: usize) -> Arg {
         let Some(name) = self.term.args.get(i) else { return Arg::None };
         if let Ok(n) = name.parse() {
@@ -96,7 +96,7 @@ impl Args<'_> {
         wrap(self.int(i)?, rank)
     }
 
-    /// A list of axes; a single integer stands for itself.
+    /// Returns a list of axes; a single integer is a list of one.
     fn axes(&self, i: usize, rank: usize) -> Option<Vec<i64>> {
         match self.any(i) {
             Arg::Int(n) => Some(vec![wrap(n, rank)?]),
@@ -113,7 +113,7 @@ pub(super) fn wrap(dim: i64, rank: usize) -> Option<i64> {
     (0..rank).contains(&dim).then_some(dim)
 }
 
-/// What the results of `call` share with its arguments.
+/// Returns the aliases between the results of `call` and its arguments.
 pub(super) fn share(
     call: &Call,
     schema: Option<&Schema>,
@@ -123,7 +123,7 @@ pub(super) fn share(
     let Some(schema) = schema else { return share_unknown(call) };
     let declared = schema.returns.iter().any(|r| r.alias.is_some());
     let term = schema.facts.term("view");
-    // Some return their argument although their schema does not say so.
+    // Some operators return their argument although their schema does not say so.
     if !declared && term.is_none() {
         return Share::Nothing;
     }
@@ -155,7 +155,7 @@ pub(super) fn share(
     if views.is_empty() { Share::Nothing } else { Share::Views { source, views } }
 }
 
-/// An operator of PyTorch that is newer than the schemas may return a view; those of others may not.
+/// An operator of PyTorch that is newer than the schemas may return a view; custom operators may not.
 fn share_unknown(call: &Call) -> Share {
     let (mut sources, mut results) = (Vec::new(), Vec::new());
     if parts(&call.target).0 == "aten" {
@@ -169,7 +169,7 @@ fn share_unknown(call: &Call) -> Share {
     }
 }
 
-/// Whether it is a view depends on what is not known.
+/// Whether it is a view depends on something unknown.
 struct Undecided;
 
 fn part(args: &Args<'_>, from: &TensorType, index: usize) -> Result<Option<View>, Undecided> {
@@ -263,7 +263,7 @@ fn view(
     }))
 }
 
-/// The permutation of the mechanisms that reorder axes.
+/// Returns the permutation of a mechanism that reorders axes.
 fn permutation(args: &Args<'_>, rank: usize) -> Option<Vec<i64>> {
     let mut axes: Vec<i64> = (0..rank as i64).collect();
     match args.term.name.as_str() {

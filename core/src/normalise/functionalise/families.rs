@@ -1,4 +1,4 @@
-//! Which values share memory that is written.
+//! Values that share mutated memory.
 
 use super::super::Context;
 use super::alias::{Share, share};
@@ -7,14 +7,14 @@ use crate::program::{Body, Call, Val};
 use crate::registry::Schema;
 use crate::sym::Symbols;
 
-/// A union of values that may share memory.
+/// A union-find of values that may share memory.
 pub(super) struct Families {
     parent: Vec<u32>,
     written: Vec<bool>,
 }
 
 impl Families {
-    /// The families of `body`; `None` when nothing is written.
+    /// Returns the families of `body`; `None` if nothing is written.
     pub(super) fn of(body: &Body, cx: &Context<'_>, symbols: &mut Symbols) -> Option<Self> {
         let mutating = |call: &Call| cx.schemas.get(&call.target).is_some_and(Schema::is_mutating);
         if !body.calls.iter().any(mutating) {

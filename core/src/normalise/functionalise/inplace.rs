@@ -1,4 +1,4 @@
-//! A call that writes to its arguments, as a functional call and new values.
+//! Rewrites a call that writes to its arguments as a functional call and new values.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ impl Rewriter<'_, '_> {
         }
     }
 
-    /// Lets every result that is a written argument denote that argument.
+    /// Makes every result that is a written argument denote that argument.
     pub(super) fn name_results(&mut self, call: &Call, schema: &Schema) {
         for (output, ret) in call.outputs.iter().zip(&schema.returns) {
             let Some(alias) = &ret.alias else { continue };
@@ -200,7 +200,7 @@ impl Rewriter<'_, '_> {
         Ok(())
     }
 
-    /// The value for the new content of `own`: the result that the call records for it, or a fresh one.
+    /// Returns the value for the new contents of `own`: the result that the call records for it, or a fresh one.
     pub(super) fn result_for(&mut self, own: Val, recorded: Option<&Output>) -> Result<Val, String> {
         let name = self.editor.values[own].name.clone();
         self.result_called(&name, own, recorded)
@@ -218,7 +218,7 @@ impl Rewriter<'_, '_> {
         Ok(self.editor.fresh(name, ValueType::Tensor(ty)))
     }
 
-    /// The type of the functional result, where it is not the type of the tensor that is written.
+    /// Returns the type of the functional result, if it differs from that of the written tensor.
     fn computed_type(&self, call: &Call, own: Val) -> Result<Option<TensorType>, String> {
         let ty = self.tensor(own)?;
         let schema = self.cx.schemas.get(&call.target);
@@ -226,8 +226,8 @@ impl Rewriter<'_, '_> {
         Ok(computed.filter(|dtype| *dtype != ty.dtype).map(|dtype| TensorType { dtype, ..(*ty).clone() }))
     }
 
-    /// An argument that an operator writes, and another one that shows the same memory. What the operator reads there
-    /// depends on the order in which its kernel works, which no schema states.
+    /// Returns an argument that an operator writes, and another one that shares its memory. The elements that the
+    /// operator reads there depend on the order in which its kernel works, which no schema states.
     pub(super) fn written_twice<'s>(&self, call: &Call, schema: &'s Schema) -> Option<(&'s str, &'s str)> {
         let mut seen: Vec<(&SchemaArg, usize)> = Vec::new();
         for arg in &schema.args {

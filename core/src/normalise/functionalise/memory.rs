@@ -1,8 +1,8 @@
-//! The tensors whose memory is written: which value each holds now, and how views follow their source.
+//! The tensors whose memory is written: the value that each holds now, and how views follow their source.
 //!
-//! A [`Node`] is a look at some storage; its value is current when its generation is the storage's.
-//! A write makes new values for the node and for every source up to the root; all other views become
-//! stale and are made again, by repeating their calls, when they are next read.
+//! A [`Node`] is a view of some storage; its value is current if its generation is the storage's. A write
+//! creates new values for the node and for every source up to the root; all other views become stale, and
+//! are recreated by repeating their calls on the next read.
 
 use super::super::edit::Editor;
 use super::alias::View;
@@ -11,7 +11,7 @@ use crate::diagnose::OriginId;
 use crate::program::{Arg, Call, Output, Val};
 use crate::sym::Symbols;
 
-/// Views made by one call from one source.
+/// Views that one call created from one source.
 struct Group {
     source: usize,
     call: Call,
@@ -54,7 +54,7 @@ impl Memory {
         }
     }
 
-    /// The object that `val` denotes, if it is tracked.
+    /// Returns the object that `val` denotes, if it is tracked.
     pub(super) fn object(&self, val: Val) -> Option<usize> {
         self.object_of.get(val.index()).copied().flatten()
     }
@@ -81,7 +81,7 @@ impl Memory {
         object
     }
 
-    /// Tracks the results of `call`, which was just made with the current value of `source`.
+    /// Tracks the results of `call`, which was just applied to the current value of `source`.
     pub(super) fn views(&mut self, source: usize, call: Call, views: Vec<(Val, View)>) -> Vec<usize> {
         let source = self.objects[source];
         let storage = self.nodes[source].storage;
@@ -98,18 +98,18 @@ impl Memory {
         objects
     }
 
-    /// Makes `val` a new object that looks at the same memory in the same way as `source`.
+    /// Makes `val` a new object with the same view of the same memory as `source`.
     pub(super) fn same(&mut self, source: usize, val: Val) {
         self.objects.push(self.objects[source]);
         self.name(val, self.objects.len() - 1);
     }
 
-    /// Makes `object` look at what `other` looks at.
+    /// Makes `object` a view of the same memory as `other`.
     pub(super) fn become_other(&mut self, object: usize, other: usize) {
         self.objects[object] = self.objects[other];
     }
 
-    /// Refuses later writes to what `object` looks at.
+    /// Refuses later writes to the memory of `object`.
     pub(super) fn freeze(&mut self, object: usize, reason: &str) {
         let storage = self.nodes[self.objects[object]].storage;
         self.storages[storage].frozen.get_or_insert_with(|| reason.to_owned());
@@ -120,8 +120,8 @@ impl Memory {
         self.storages[self.nodes[self.objects[object]].storage].generation > 0
     }
 
-    /// Whether an element of what `a` looks at may be one of `b`'s: where neither is a view of the other, unless both
-    /// are parts of what they come from.
+    /// Whether `a` and `b` may share an element: they do not if, where their views diverge, both are parts of the
+    /// same source.
     pub(super) fn may_overlap(&self, a: usize, b: usize) -> bool {
         let (a, b) = (self.objects[a], self.objects[b]);
         if self.nodes[a].storage != self.nodes[b].storage {
@@ -144,13 +144,13 @@ impl Memory {
         path
     }
 
-    /// The value that `object` holds now.
+    /// Returns the current value of `object`.
     pub(super) fn current(&mut self, object: usize, editor: &mut Editor) -> Val {
         let node = self.objects[object];
         self.refresh(node, editor)
     }
 
-    /// The value that the memory of the input `val` holds now, whatever the tensor looks like by now.
+    /// Returns the current value of the memory of the input `val`, whatever the view of the tensor is by now.
     pub(super) fn root_value(&mut self, val: Val, editor: &mut Editor) -> Val {
         let Some(object) = self.object(val) else { return val };
         let mut node = self.objects[object];
@@ -204,7 +204,7 @@ impl Memory {
         editor.calls.push(call);
     }
 
-    /// Gives `object` the value `new`, and every source that it looks at its own new value.
+    /// Sets the value of `object` to `new`, and updates every source of its view.
     pub(super) fn write(
         &mut self,
         object: usize,

@@ -1,7 +1,8 @@
-//! Rewrites every write to a tensor as a new value, and makes what is written to an input an output.
+//! Rewrites every write to a tensor as a new value, and returns the final value of a written input as an
+//! output.
 //!
-//! The source of truth about writes and aliases is the schema of each operator, refined by the strides
-//! that the program states.
+//! The source of truth about writes and aliases is the schema of each operator, refined by the strides that
+//! the program states.
 
 mod alias;
 mod families;
@@ -29,7 +30,7 @@ use memory::Memory;
 
 /// New calls per call of the program before a chain of views is refused as absurd.
 const MAX_GROWTH: usize = 64;
-/// New calls that any program may take.
+/// The number of new calls that any program may add.
 const MIN_GROWTH: usize = 1 << 16;
 
 pub(super) fn run(program: &mut Program, cx: &mut Context<'_>) {
@@ -122,8 +123,8 @@ fn functionalise(body: &mut Body, symbols: &mut Symbols, cx: &mut Context<'_>) -
     written
 }
 
-/// An operator without a schema is taken at its word: PyTorch requires operators to declare writes and
-/// records them, so only names that say otherwise and calls without results are refused.
+/// An operator without a schema is trusted: PyTorch requires operators to declare writes and records them,
+/// so only names that indicate writes and calls without results are refused.
 fn check_unknown(call: &Call, cx: &mut Context<'_>) {
     let (_, op, _) = parts(&call.target);
     if is_builtin(&call.target) || cx.schemas.contains(&call.target) {
@@ -164,7 +165,7 @@ impl Rewriter<'_, '_> {
         }
     }
 
-    /// The value that holds what `val` denotes at this point.
+    /// Returns the value that `val` denotes at this point.
     fn current(&mut self, val: Val) -> Val {
         match self.memory.object(val) {
             Some(object) => self.memory.current(object, &mut self.editor),
@@ -172,7 +173,7 @@ impl Rewriter<'_, '_> {
         }
     }
 
-    /// The value that the memory of an input holds; the object may have become a view of it.
+    /// Returns the current value of an input's memory; the object may have become a view of it.
     fn root_value(&mut self, input: Val) -> Val {
         self.memory.root_value(input, &mut self.editor)
     }
@@ -216,7 +217,7 @@ impl Rewriter<'_, '_> {
         self.track_roots(results);
     }
 
-    /// A call that makes views of `source`.
+    /// Handles a call that creates views of `source`.
     fn views(&mut self, mut call: Call, source: Val, views: Vec<(Val, View)>) {
         let Some(object) = self.memory.object(source) else {
             // Its memory is never written.

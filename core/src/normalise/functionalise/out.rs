@@ -1,4 +1,4 @@
-//! Overloads that write their results into tensors that are given for them: the functional operator, and a copy.
+//! Replaces overloads that write their results into given tensors: by the functional operator, and a copy.
 
 use smallvec::smallvec;
 
@@ -18,7 +18,7 @@ impl Rewriter<'_, '_> {
         };
         let written: Vec<&str> =
             schema.args.iter().filter(|a| a.is_written()).map(|a| a.name.as_str()).collect();
-        // What is computed place by place may be written where it is read.
+        // An elementwise operator may write the memory that it reads.
         if let Some((a, b)) = self.written_twice(call, schema).filter(|_| !meta::is_pointwise(functional)) {
             return Err(format!("`{a}` and `{b}` show the same memory, and one of them is written"));
         }
@@ -27,7 +27,7 @@ impl Rewriter<'_, '_> {
         new.args.retain(|arg| !written.contains(&arg.name.as_str()));
         self.resolve(&mut new);
         new.outputs.clear();
-        // A factory makes what the tensor holds.
+        // A factory creates the contents of the tensor.
         let first = written.first().and_then(|name| call.arg(name)).and_then(Arg::as_value);
         if let Some(own) =
             first.filter(|_| functional.arg("dtype").is_some() && schema.arg("dtype").is_none())
@@ -41,7 +41,7 @@ impl Rewriter<'_, '_> {
             };
             let before = self.current(own);
             let ty = self.tensor(before)?;
-            // PyTorch resizes a tensor that does not fit, and records what it is then.
+            // PyTorch resizes a tensor that does not fit, and records its new shape.
             let Some(Output::Value(recorded)) = call.outputs.get(i) else {
                 return Err("its result, which tells the shape, is not recorded".to_owned());
             };
@@ -60,7 +60,7 @@ impl Rewriter<'_, '_> {
                 new.outputs.push(Output::Value(wide));
                 casts.push(cast(wide, val, &ty, call));
             } else {
-                // Others may compute in the type of the tensor that they write.
+                // Other operators may compute in the type of the tensor that they write.
                 return Err(format!("`{name}` is {}, but `{target}` returns {dtype}", ty.dtype));
             }
             pending.push((own, val));

@@ -8,11 +8,11 @@ use crate::diagnose::OriginId;
 use crate::program::{Arg, Call, Output, TensorType, Val, ValueType};
 use crate::sym::{Dim, Symbols};
 
-/// A view that is written through.
+/// A write through a view.
 pub(super) struct Write<'a> {
-    /// How it looks at its source.
+    /// The view of its source.
     pub view: &'a View,
-    /// The call that made it and its siblings.
+    /// The call that created it and its siblings.
     pub call: &'a Call,
     /// Which of the call's results it is.
     pub member: usize,
@@ -154,7 +154,7 @@ fn end_of(
     Ok(Arg::Value(editor.emit("_operator.add", args, sum, origin)))
 }
 
-/// One of the consecutive parts of an axis: by its place where that is known, else by joining all.
+/// Writes one of the consecutive parts of an axis: by position if that is known, else by joining all.
 fn part(write: &Write<'_>, dim: usize, editor: &mut Editor) -> Result<Val, String> {
     let Write { call, member, base, new, origin, .. } = *write;
     let ty = editor.ty(base).clone();

@@ -5,7 +5,7 @@ use crate::program::text::row_major;
 use crate::sym::{Dim, Symbols};
 use crate::tensor::strides::regroup;
 
-/// The strides of `ty`; a type that does not state them is dense.
+/// Returns the strides of `ty`; a type that does not state them is dense.
 pub(super) fn of(symbols: &mut Symbols, ty: &TensorType) -> Vec<Dim> {
     if ty.strides.len() == ty.shape.len() { ty.strides.clone() } else { row_major(symbols, &ty.shape) }
 }
@@ -22,10 +22,10 @@ pub(super) fn is_row_major(symbols: &mut Symbols, ty: &TensorType) -> bool {
     axes.all(|(extent, (own, dense))| *extent == Dim::Const(1) || own == dense)
 }
 
-/// Whether reshaping `from` to `shape` needs no copy (`computeStride` of `ATen`); `None` when that
-/// depends on the values of symbols.
+/// Whether reshaping `from` to `shape` needs no copy (`computeStride` of `ATen`); `None` if that depends on
+/// the values of symbols.
 ///
-/// Where sizes leave it open, the sizes of the trace decide: PyTorch took its decision on them.
+/// If the expressions leave it open, the traced sizes decide, as they did in PyTorch.
 pub(super) fn reshape_is_view(symbols: &mut Symbols, from: &TensorType, shape: &[Dim]) -> Option<bool> {
     compute(symbols, from, shape).or_else(|| {
         let at_trace = |dims: &[Dim]| -> Option<Vec<Dim>> {

@@ -1,9 +1,9 @@
-//! The functional operator that computes what an operator writes.
+//! The functional counterparts of operators that write to their arguments.
 
 use super::super::edit::parts;
 use crate::registry::{Schema, SchemaType, Schemas};
 
-/// How an operator that writes is called functionally.
+/// The functional counterpart of an operator that writes.
 #[derive(Debug, PartialEq)]
 pub(super) enum Twin {
     /// The target's results are the new values of the written arguments.
@@ -22,7 +22,7 @@ pub(super) enum Twin {
     Refused(&'static str),
 }
 
-/// The functional counterpart of the operator of `schema`: what the fact `twin` names, else what its own name does.
+/// Returns the functional counterpart of the operator of `schema`: the fact `twin` if it has one, else by its name.
 pub(super) fn of(schema: &Schema, schemas: &Schemas) -> Twin {
     if let Some(twin) = schema.facts.term("twin") {
         return match (twin.name.as_str(), twin.args.as_slice()) {

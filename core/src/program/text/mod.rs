@@ -40,7 +40,7 @@ impl Program {
 }
 
 impl Template {
-    /// Reads decompositions, as many as there are.
+    /// Parses all decompositions of a text.
     ///
     /// # Errors
     /// [`TextError`] for malformed text, and for values that are undefined or defined twice.

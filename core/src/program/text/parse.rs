@@ -163,7 +163,7 @@ impl Parser<'_> {
 
     fn call(&mut self, scope: &mut Scope) -> Result<Call, TextError> {
         let mut outputs = Outputs::new();
-        // Values are defined after the arguments are read, so that a call cannot use its own.
+        // Values are defined after the arguments are read, so that a call cannot use its own results.
         let mut defined = Vec::new();
         while matches!(self.lexer.peek(), Some('%' | '[')) || self.lexer.peek_word() == "none" {
             let output = if self.lexer.keyword("none") {

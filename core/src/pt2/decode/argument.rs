@@ -1,4 +1,4 @@
-//! Arguments of calls and the constants that they hold.
+//! Arguments of calls and their constants.
 
 use ecow::eco_format;
 
@@ -71,7 +71,7 @@ impl Decoder {
 }
 
 fn list<T>(items: Vec<T>, item: impl FnMut(T) -> Arg) -> Arg {
-    // Collected, they would keep the memory that their text was read into.
+    // `collect` would keep the allocation of the parsed text.
     let mut args = Vec::with_capacity(items.len());
     args.extend(items.into_iter().map(item));
     Arg::List(args)

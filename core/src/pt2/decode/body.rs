@@ -16,13 +16,13 @@ use crate::pt2::schema::{
     SymFloat, SymFloatArgument, SymInt, SymIntArgument, TensorValues,
 };
 
-/// What has been defined while a graph is decoded.
+/// The definitions so far while a graph is decoded.
 #[derive(Default)]
 pub(super) struct Scope {
     values: Arena<Value>,
     names: FxHashMap<Name, Val>,
     tensors: TensorValues,
-    /// The types of `tensors` that were decoded.
+    /// The decoded types of `tensors`.
     types: Vec<Option<Arc<TensorType>>>,
     ints: FxHashMap<Name, SymInt>,
     floats: FxHashMap<Name, SymFloat>,
@@ -30,7 +30,7 @@ pub(super) struct Scope {
     objects: FxHashMap<Name, CustomObjArgument>,
     /// Uses of names that are not defined yet, and may never be.
     unresolved: Vec<(Name, Option<OriginId>)>,
-    /// The node that is decoded.
+    /// The current node.
     pub(super) origin: Option<OriginId>,
 }
 
@@ -54,8 +54,8 @@ enum Defined {
 }
 
 impl Decoder {
-    /// Decodes a graph with the graphs inside it. Time is linear in its size: the tables of types
-    /// are consulted only for names that something defines.
+    /// Decodes a graph and its nested graphs. Takes time linear in its size: the tables of types are
+    /// consulted only for defined names.
     pub(super) fn body<N: Nodes>(&mut self, graph: Graph<N>) -> Body {
         let mut scope = Scope {
             types: vec![None; graph.tensor_values.types.len()],
@@ -127,7 +127,7 @@ impl Decoder {
         let origin = self.origin(name, target.clone(), node.metadata);
         let origin = self.program.origins.push(origin);
         scope.origin = Some(origin);
-        // Collected, they would keep the memory that their text was read into.
+        // `collect` would keep the allocation of the parsed text.
         let mut args = Vec::with_capacity(node.inputs.len());
         for input in node.inputs {
             args.push(NamedArg { name: self.names.get(&input.name), arg: self.argument(scope, input.arg) });
@@ -173,8 +173,7 @@ impl Decoder {
         Output::Value(self.define(scope, name, kind))
     }
 
-    /// Defines the value called `name`. After an error it is defined all the same, so that its uses
-    /// are not reported too.
+    /// Defines the value called `name`, even after an error, so that its uses are not reported too.
     fn define(&mut self, scope: &mut Scope, name: Name, kind: Defined) -> Val {
         if let Some(val) = scope.names.get(&name) {
             let at = self.describe(scope.origin, "an input of the graph");
@@ -234,7 +233,7 @@ impl Decoder {
     }
 }
 
-/// The name of the first value that a node defines: nodes of older programs have none of their own.
+/// Returns the name of the first value that a node defines: nodes of older programs have no names.
 fn first_name(outputs: &[Argument]) -> Option<&str> {
     outputs.iter().find_map(|output| match output {
         Argument::Tensor(tensor) => Some(tensor.name.as_str()),

@@ -19,8 +19,8 @@ use crate::sym::{Dim, Range};
 /// A damaged program may have a problem in every node; this many are reported.
 const MAX_DIAGNOSTICS: usize = 100;
 
-/// Decodes the program of the entry `name`, node by node. Its tensors are still to be added. `None` when a node does
-/// not follow the schema.
+/// Decodes the program of the entry `name`, node by node, without its tensors. `None` if a node does not follow the
+/// schema.
 ///
 /// # Errors
 /// Every problem that was found, up to a hundred: `OP105`, `OP108`, `OP109`, `OP305`.
@@ -59,7 +59,7 @@ pub(crate) fn program<N: Nodes>(
 struct Names(FxHashSet<Name>);
 
 impl Names {
-    /// `text` as a name, which all that equal it share.
+    /// Interns `text`.
     fn get(&mut self, text: &str) -> Name {
         if let Some(known) = self.0.get(text) {
             return known.clone();

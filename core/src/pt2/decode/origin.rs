@@ -10,18 +10,18 @@ use crate::Name;
 use crate::diagnose::{Frame, ModuleCall, Origin, Place, frames, module_path};
 use crate::pt2::schema::NodeMetadata;
 
-/// What the stacks of a program say, by their text. A program repeats each for every call of a line.
+/// The parsed stack traces of a program, by their text. A program repeats each for every call of a line.
 #[derive(Default)]
 pub(super) struct Stacks {
     frames: FxHashMap<Name, Arc<[Frame]>>,
     /// Stacks of modules, with the path and the class of the innermost one.
     modules: FxHashMap<String, (Arc<[ModuleCall]>, Name, Name)>,
-    /// What was made, by operator and the addresses of its modules and frames.
+    /// Interned places, by operator and the addresses of their modules and frames.
     places: FxHashMap<(Name, usize, usize), Arc<Place>>,
 }
 
 impl Stacks {
-    /// The text as all that equal it share it, and its frames.
+    /// Interns the text, and returns it with its frames.
     fn frames(&mut self, trace: &str) -> (Name, Arc<[Frame]>) {
         if let Some((text, frames)) = self.frames.get_key_value(trace) {
             return (text.clone(), Arc::clone(frames));
@@ -56,7 +56,7 @@ impl Decoder {
 /// The calls of modules in `key,path,class;key,path,class`, outermost first.
 fn module_calls(stack: &str) -> Vec<ModuleCall> {
     let call = |entry: &str| {
-        // A class may hold commas, the two fields before it do not.
+        // A class may contain commas, but the two fields before it do not.
         let mut fields = entry.splitn(3, ',').skip(1);
         Some(ModuleCall { path: fields.next()?.into(), class: fields.next()?.into() })
     };

@@ -1,4 +1,4 @@
-//! What the inputs and outputs mean, checked against the graph.
+//! The meaning of inputs and outputs, checked against the graph.
 
 use std::collections::HashMap;
 
@@ -67,7 +67,7 @@ impl Decoder {
         };
         self.check_name(name.as_deref(), arg, body, "input");
         let kind = match arg {
-            // A user input that was specialised away is a constant, however the signature calls it.
+            // A specialized user input is a constant, whatever the signature calls it.
             Arg::Value(_) => kind,
             _ => InputKind::Constant,
         };
@@ -132,7 +132,7 @@ impl Decoder {
     }
 }
 
-/// The inputs that a program may mutate, by the names that the signature uses for them.
+/// The inputs that a program may mutate, by their names in the signature.
 struct States<'a> {
     buffers: HashMap<&'a str, Val>,
     parameters: HashMap<&'a str, Val>,

@@ -53,8 +53,8 @@ impl Decoder {
                 let message = format!("an expression of {} characters", expr.expr_str.len());
                 return Err((Code::READ_SIZE, message));
             }
-            // An expression that has no integer form here is a number about which nothing is known;
-            // equal texts are still equal numbers.
+            // An expression without an integer form is an unknown number; equal texts are still equal
+            // numbers.
             let symbols = &mut self.program.symbols;
             let dim = symbols.parse(&expr.expr_str).unwrap_or_else(|_| symbols.opaque());
             self.dims.insert(expr.expr_str.clone(), dim);

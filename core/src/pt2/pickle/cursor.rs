@@ -1,4 +1,4 @@
-//! The bytes of a pickle, read without trust in the lengths that they state.
+//! The bytes of a pickle; stated lengths are not trusted.
 
 use super::refuse;
 use crate::diagnose::Diagnostic;

@@ -5,15 +5,15 @@ use crate::tensor::DType;
 /// A class or function of the allow-list, by its meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Global {
-    /// Makes a tensor of a storage with an element type.
+    /// Builds a tensor from a storage with an element type.
     RebuildTensor,
-    /// Makes a tensor of an untyped storage; the element type is an argument.
+    /// Builds a tensor from an untyped storage; the element type is an argument.
     RebuildTensorV3,
     /// Marks a tensor as a parameter.
     RebuildParameter,
-    /// Makes a tensor by another function and sets attributes on it.
+    /// Builds a tensor by another function and sets attributes on it.
     RebuildFromType,
-    /// `torch.Tensor` or `torch.nn.Parameter`, as the type to make.
+    /// `torch.Tensor` or `torch.nn.Parameter`, as the type to build.
     TensorType,
     /// A class of storages; untyped without an element type.
     Storage(Option<DType>),
@@ -32,7 +32,7 @@ pub(crate) enum Global {
     Plain(&'static str),
 }
 
-/// Classes that hold tensors and nothing else, which models take as inputs.
+/// Classes with only tensors, which models take as inputs.
 const PLAIN: &[&str] = &[
     "transformers.cache_utils.DynamicCache",
     "transformers.cache_utils.DynamicLayer",
@@ -98,7 +98,7 @@ fn storage_dtype(kind: &str) -> Option<DType> {
     })
 }
 
-/// The element type that PyTorch calls `name`.
+/// Returns the element type with PyTorch's name `name`.
 pub(crate) fn dtype(name: &str) -> Option<DType> {
     Some(match name {
         "float32" | "float" => DType::F32,

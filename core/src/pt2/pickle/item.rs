@@ -1,11 +1,11 @@
-//! What a pickle builds.
+//! The objects that a pickle builds.
 
 use super::global::Global;
 use crate::tensor::zip_index::Region;
 use crate::tensor::{DType, LazyTensor};
 
-/// A handle of an [`Item`] in its [`Heap`]. Items are shared, as they are in Python, so a pickle that
-/// refers to one many times costs no more than the references.
+/// A handle of an [`Item`] in its [`Heap`]. Items are shared, as in Python, so many references to one item
+/// cost no more than the references.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ref(u32);
 
@@ -23,7 +23,7 @@ pub(crate) enum Item {
     Dict(Vec<(Ref, Ref)>),
     /// A class or function of the allow-list.
     Global(Global),
-    /// The bytes of a tensor; the element type is `None` when it is untyped.
+    /// The bytes of a tensor; the element type is `None` if it is untyped.
     Storage {
         dtype: Option<DType>,
         region: Region,
@@ -32,7 +32,7 @@ pub(crate) enum Item {
     DType(DType),
     /// A device, layout or memory format, as PyTorch prints it.
     Name(String),
-    /// An instance of a class of the allow-list that holds nothing but its state.
+    /// An instance of a class of the allow-list with nothing but its state.
     Object {
         class: String,
         state: Option<Ref>,
@@ -46,7 +46,7 @@ pub(crate) struct Heap {
 }
 
 impl Heap {
-    /// The item behind `at`.
+    /// Returns the item behind `at`.
     pub(crate) fn get(&self, at: Ref) -> &Item {
         self.items.get(at.0 as usize).unwrap_or(&Item::None)
     }

@@ -8,10 +8,10 @@ use super::item::{Heap, Item, Ref};
 use super::{Storages, refuse, tensor};
 use crate::diagnose::Diagnostic;
 
-/// Pickles that build more values than this are refused; each takes some tens of bytes.
+/// The limit on values in a pickle; each takes some tens of bytes.
 const MAX_ITEMS: usize = 4_000_000;
 
-/// Text of so many bytes costs about as much as a value.
+/// The number of bytes of text that cost about as much as a value.
 const BYTES_OF_ITEM: usize = 8;
 
 /// Runs the pickle. Every opcode does a bounded amount of work for the bytes that it takes, so time
@@ -48,7 +48,7 @@ struct Machine<'a> {
     marks: Vec<usize>,
     memo: HashMap<u32, Ref>,
     storages: &'a dyn Storages,
-    /// Elements that calls have copied from one container to another, and text by its length.
+    /// The number of elements that calls have copied between containers, plus the length of copied text.
     copied: usize,
 }
 
@@ -208,7 +208,7 @@ impl Machine<'_> {
     }
 
     fn pop(&mut self) -> Result<Ref, Diagnostic> {
-        // What lies below a mark belongs to an outer container.
+        // Items below a mark belong to an outer container.
         if self.marks.last().is_some_and(|mark| *mark == self.stack.len()) {
             return Err(underflow());
         }

@@ -1,8 +1,8 @@
 //! An allow-listed reader of the pickles that `torch.save` writes.
 //!
-//! A pickle is a program for a small stack machine. This one runs the opcodes that build data and
-//! knows a closed list of globals, each by what it means; nothing is imported and nothing is called.
-//! Everything else is refused by name.
+//! A pickle is a program for a small stack machine. This one runs the opcodes that build data, and knows
+//! the meaning of a closed list of globals; it imports nothing and calls nothing. Everything else is
+//! refused by name.
 
 mod cursor;
 mod global;

@@ -1,4 +1,4 @@
-//! What the allowed functions make of their arguments.
+//! The results of the allowed functions.
 
 use super::global::Global;
 use super::item::{Heap, Item, Ref};

@@ -68,7 +68,7 @@ union! {
         "as_float" => Float(Float),
     }
 
-    /// A size. Constants are wider than 64 bits here, so that the reader can name an absurd one.
+    /// A size. Constants are wider than 64 bits here, so that the reader can report an absurd one.
     SymInt {
         "as_expr" => Expr(SymExpr),
         "as_int" => Int(i128),
@@ -156,7 +156,7 @@ pub(crate) struct Node {
     pub(crate) name: Option<Name>,
 }
 
-/// The parts of a node's metadata that are used; the rest is skipped without keeping it.
+/// The used parts of a node's metadata; the rest is skipped without keeping it.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct NodeMetadata {
     #[serde(default)]
@@ -165,7 +165,7 @@ pub(crate) struct NodeMetadata {
     pub(crate) nn_module_stack: String,
 }
 
-/// A graph. `N` is how its nodes are held: as they are, or as text that is read one at a time.
+/// A graph. `N` is the form of its nodes: parsed, or text to be parsed one node at a time.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Graph<N = Vec<Node>> {
     pub(crate) inputs: Vec<Argument>,

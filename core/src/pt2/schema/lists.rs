@@ -1,4 +1,4 @@
-//! The long lists of a graph, which are not held as they stand: its nodes, and the types of its values.
+//! The long lists of a graph, which are not kept in their JSON form: its nodes, and the types of its values.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub(crate) trait Nodes {
     /// Calls `visit` with each, in order.
     ///
     /// # Errors
-    /// When one does not follow the schema; those before it have been visited.
+    /// If one does not follow the schema; those before it have been visited.
     fn each(self, visit: impl FnMut(Node)) -> serde_json::Result<()>;
 }
 
@@ -48,12 +48,12 @@ impl<'de, F: FnMut(Node)> Visitor<'de> for Each<F> {
     }
 }
 
-/// The types of tensors by their names. A program repeats few types for many values, so that each is kept once.
+/// The types of tensors by their names. A program uses few types for many values, so each is stored once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TensorValues {
     /// By name, the position of the type.
     pub(crate) names: FxHashMap<Name, u32>,
-    /// Every type that the text of the program spells.
+    /// Every distinct type in the program.
     pub(crate) types: Vec<TensorMeta>,
 }
 
@@ -91,7 +91,7 @@ impl<'de> Visitor<'de> for Entries {
     }
 }
 
-/// The error without its place in a part of the document, which would be taken for one in the whole.
+/// Strips the position from an error in a part of the document, since it would be mistaken for one in the whole.
 fn placeless<E: Error>(error: serde_json::Error) -> E {
     let text = error.to_string();
     E::custom(text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what))

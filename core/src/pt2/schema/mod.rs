@@ -1,8 +1,8 @@
 //! The exported program's schema, version 8, as `torch/_export/serde/schema.py` defines it.
 //!
-//! Names and nesting are PyTorch's, so that the two can be compared line by line. Structures
-//! tolerate fields that they do not know, because minor versions add some; a variant of a union that
-//! is not known changes the meaning of what holds it and is an error.
+//! Names and nesting are PyTorch's, so that the two can be compared line by line. Structures tolerate
+//! unknown fields, because minor versions add some; an unknown variant of a union changes the meaning of
+//! its parent and is an error.
 
 mod graph;
 mod lists;
@@ -15,5 +15,5 @@ pub(crate) use lists::{Nodes, TensorValues};
 pub(crate) use program::*;
 pub(crate) use scalar::{Bound, Float};
 
-/// The major version of the schema that is read.
+/// The supported major version of the schema.
 pub(crate) const MAJOR: u32 = 8;

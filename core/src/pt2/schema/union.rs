@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Visitor};
 
-/// Reads a key as one of the listed names, or as the unknown name that it is.
+/// Reads a key as one of the listed names, or as an unknown name.
 pub(crate) struct Tag(pub(crate) &'static [&'static str]);
 
 impl<'de> DeserializeSeed<'de> for Tag {

@@ -63,7 +63,7 @@ impl Parser<'_> {
         })
     }
 
-    /// The argument that starts with `word`.
+    /// Parses the argument that starts with `word`.
     fn word_arg(&mut self, word: &str) -> Result<Arg, TextError> {
         Ok(match word {
             "none" => Arg::None,

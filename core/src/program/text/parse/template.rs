@@ -6,22 +6,22 @@ use crate::program::{Arg, Body, Val, Value, ValueType};
 use crate::tensor::DType;
 use crate::text::{Lexer, Reader};
 
-/// A program for the calls of an operator that fulfil its conditions.
+/// A program that replaces the calls of an operator that meet its conditions.
 #[derive(Clone, Debug)]
 pub struct Template {
-    /// Whether it spells out what the operator writes without saying so in its schema.
+    /// Whether it spells out writes of the operator that its schema does not declare.
     pub writes: bool,
     /// The operator and overload, `aten.softplus.default`.
     pub target: String,
-    /// The names of the arguments that it takes, each with the value that stands for it.
+    /// The names of the arguments that it takes, each with the value that is bound to it.
     pub parameters: Vec<(String, Val)>,
-    /// What must hold of a call.
+    /// The conditions on a call.
     pub conditions: Vec<Condition>,
-    /// The calls. Values have no types; parameters may be anything that an argument can be.
+    /// The calls. Values have no types; parameters may be any kind of argument.
     pub body: Body,
 }
 
-/// What must hold of a call, by the position of a parameter.
+/// A condition on a call, by the position of a parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Condition {
     /// The argument is this.
@@ -38,11 +38,11 @@ pub enum Condition {
     Size([(usize, usize); 2]),
 }
 
-/// What a value without a type is, until the template is used.
+/// The type of a value that has none until the template is used.
 pub(crate) const OPEN: ValueType = ValueType::Token;
 
-/// Reads `decomposition aten.op.overload(a, b) when a is 1 and b is not none { … }`, as many as there are; `writes` in
-/// the place of `decomposition` where it spells out hidden writes.
+/// Parses all programs of the form `decomposition aten.op.overload(a, b) when a is 1 and b is not none { … }`; one
+/// that spells out hidden writes begins with `writes` instead.
 pub(in crate::program) fn templates(text: &str) -> Result<Vec<Template>, TextError> {
     let mut parser =
         Parser { lexer: Lexer::new(text), program: crate::program::Program::default(), depth: 0, open: true };
@@ -94,7 +94,7 @@ impl Parser<'_> {
         Ok(if negated { Condition::IsNot(at, arg) } else { Condition::Is(at, arg) })
     }
 
-    /// What is asked of a tensor, from its name on.
+    /// Parses a condition on a tensor, from its name on.
     fn asked(&mut self, what: &str, parameters: &[(String, Val)]) -> Result<Condition, TextError> {
         let (at, axis) = self.place(what, parameters)?;
         self.is()?;

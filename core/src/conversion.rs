@@ -18,10 +18,10 @@ use crate::verify::{self, Against, Drawing, Runtime, Verification};
 use crate::weights::{self, BindOptions, NameMap, WeightSet};
 use crate::write::{self, Unpublished, WriteOptions, WritePlan, WriteReport};
 
-/// What a program is called that comes from no file.
+/// The name of a program that does not come from a file.
 pub const IN_MEMORY: &str = "the program";
 
-/// The calls to verify a model with, and the file that they come from.
+/// The calls to verify a model with, and their source file.
 pub type Calls = Result<(Against, PathBuf), Report>;
 
 /// A program that is to be converted.
@@ -39,13 +39,13 @@ pub type Calls = Result<(Against, PathBuf), Report>;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Conversion {
-    /// The archive; `None` for a program that was in memory.
+    /// The path of the archive; `None` for a program from memory.
     path: Option<PathBuf>,
-    /// The calls of such a program that were recorded.
+    /// The recorded calls of a program from memory.
     recorded: Option<Against>,
     archive: Archive,
     options: ConvertOptions,
-    /// Files that were read besides the program.
+    /// Further files that were read.
     sources: Vec<PathBuf>,
     diagnostics: Vec<Diagnostic>,
     reweighted: bool,
@@ -57,7 +57,7 @@ impl Conversion {
     /// Reads the exported program at `path`. Its weights stay in the file.
     ///
     /// # Errors
-    /// `OP1xx` for what is wrong with the file.
+    /// `OP1xx` for defects of the file.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Report> {
         let path = path.as_ref().to_owned();
         let archive = pt2::read(&path)?;
@@ -65,11 +65,11 @@ impl Conversion {
         Ok(Self { path: Some(path), sources, ..Self::of(archive, None) })
     }
 
-    /// Takes an exported program from the memory of this process. Its weights stay where they are. `recorded` are calls of
-    /// it with what they gave, as a file of them has them.
+    /// Takes an exported program from the memory of this process. Its weights are not copied. `recorded` holds calls of
+    /// it with their results, in the format of a file of recorded calls.
     ///
     /// # Errors
-    /// `OP1xx` for what is wrong with the program, `OP704` for what is wrong with the calls.
+    /// `OP1xx` for defects of the program, `OP704` for defects of the calls.
     pub fn from_parts(parts: Parts, recorded: Option<Bytes>) -> Result<Self, Report> {
         let recorded = recorded.map(Against::from_bytes).transpose()?;
         Ok(Self::of(pt2::from_parts(parts)?, recorded))
@@ -122,14 +122,14 @@ impl Conversion {
         self
     }
 
-    /// Gives one input another name. Names in order are given up.
+    /// Renames one input. Discards names given by position.
     #[must_use]
     pub fn rename_input(mut self, old: &str, new: &str) -> Self {
         self.options.lower.input_names.rename(old.to_owned(), new.to_owned());
         self
     }
 
-    /// Gives one output another name. Names in order are given up.
+    /// Renames one output. Discards names given by position.
     #[must_use]
     pub fn rename_output(mut self, old: &str, new: &str) -> Self {
         self.options.lower.output_names.rename(old.to_owned(), new.to_owned());
@@ -144,7 +144,7 @@ impl Conversion {
         self
     }
 
-    /// Makes the model one for a single size of a dynamic dimension of an input, whose axes count from 0.
+    /// Specializes the model to a single size of a dynamic dimension of an input, whose axes count from 0.
     #[must_use]
     pub fn fix(mut self, input: &str, axis: usize, size: u64) -> Self {
         self.options.fixed.push(AxisSize { input: input.to_owned(), axis, size });
@@ -158,18 +158,18 @@ impl Conversion {
         self
     }
 
-    /// Looks for calls with drawn sizes and values also where calls are recorded: for
-    /// [`Reference::Torch`](verify::Reference::Torch), which tells what they must give.
+    /// Draws calls with other sizes and values even if calls are recorded: for
+    /// [`Reference::Torch`](verify::Reference::Torch), which computes their expected results.
     #[must_use]
     pub fn drawing(mut self, draws: bool) -> Self {
         self.draws = draws;
         self
     }
 
-    /// Gives the program other weights than it was saved with; returns whether it took any.
+    /// Replaces the weights that the program was saved with; returns whether it took any.
     ///
     /// # Errors
-    /// `OP632` to `OP638` for everything that does not fit.
+    /// `OP632` to `OP638` for mismatches.
     pub fn bind(&mut self, set: &WeightSet, names: &NameMap, options: BindOptions) -> Result<bool, Report> {
         let bound = weights::bind(&mut self.archive.program, set, names, options)?;
         self.sources.extend(set.files().map(Path::to_owned));
@@ -178,8 +178,8 @@ impl Conversion {
         Ok(bound.replaced > 0)
     }
 
-    /// Leaves out the weights that the program holds, as far as a state dict would hold them: the model waits
-    /// for them. [`ConvertOptions::weightless`] says that it may.
+    /// Removes the weights that a state dict would hold: the model waits for them.
+    /// [`ConvertOptions::weightless`] allows this.
     pub fn withhold(&mut self) {
         let withheld = weights::withhold(&mut self.archive.program);
         if withheld > 0 {
@@ -192,7 +192,7 @@ impl Conversion {
         }
     }
 
-    /// A file that was read and is never overwritten.
+    /// Adds a file that was read and must never be overwritten.
     pub fn add_source(&mut self, path: PathBuf) {
         self.sources.push(path);
     }
@@ -212,16 +212,16 @@ impl Conversion {
         Ok(ConvertedProgram { converted, calls, program: file, sources: self.sources })
     }
 
-    /// The program with everything that is to be known about it.
+    /// Returns the archive of the program.
     pub fn into_archive(self) -> Archive {
         self.archive
     }
 
-    /// The calls to verify a model with that this program became, of the sizes `fixed`: those that were recorded, and
-    /// those that `drawing` draws from the first of them.
+    /// Returns the calls to verify a model of this program with, specialized to the sizes `fixed`: the recorded ones,
+    /// and those that `drawing` draws from the first of them.
     ///
     /// # Errors
-    /// `OP704` where none is recorded, or it is none of the program; `OP710` for a rule that fits no input.
+    /// `OP704` if none is recorded, or they do not belong to the program; `OP710` for a rule that fits no input.
     pub fn against(
         &self,
         host: &Host,
@@ -244,7 +244,7 @@ impl Conversion {
 
     fn calls(&self, host: &Host) -> Calls {
         let sidecar = self.path.as_deref().map(Against::sidecar_path).filter(|path| path.exists());
-        // Values that were recorded with other weights say nothing about these.
+        // Values that were recorded with other weights do not apply.
         let program = self.path.clone().filter(|_| !self.reweighted);
         let source = self.path.clone().unwrap_or_else(|| PathBuf::from(IN_MEMORY));
         let recorded = match (&self.recorded, sidecar) {
@@ -256,14 +256,14 @@ impl Conversion {
         if let Some((recorded, source)) = recorded {
             let mut recorded = Against { program, ..recorded };
             if self.draws {
-                // What cannot be drawn from is not what the user asked about.
+                // A failure to draw is ignored: the user asked about the recorded calls.
                 let drawn = Against::of_archive(&self.archive, &host.schemas, &Drawing::default());
                 recorded.add_drawn(drawn.unwrap_or_default());
             }
             recorded.locate(&self.archive.program);
             return Ok((recorded, source));
         }
-        // Those of fake tensors are fake, and some are of classes that are not read.
+        // Sample inputs of fake tensors are fake, and some are of classes that cannot be read.
         let calls =
             Against::of_archive(&self.archive, &host.schemas, &Drawing::default()).or_else(|report| {
                 Against::made(&self.archive.program, &host.schemas, &Drawing::default()).map_err(|_| report)
@@ -272,25 +272,25 @@ impl Conversion {
     }
 }
 
-/// A program that was converted, to be written.
+/// A converted program, ready to be written.
 #[derive(Debug)]
 pub struct ConvertedProgram {
-    /// The model, and what was done to make it.
+    /// The model, and a record of its conversion.
     pub converted: Converted,
-    /// The calls to verify the model with; `None` when none were looked for.
+    /// The calls to verify the model with; `None` if they were not requested.
     pub calls: Option<Calls>,
     program: Option<MappedFile>,
     sources: Vec<PathBuf>,
 }
 
 impl ConvertedProgram {
-    /// The options of a write, with the files that it must not take the place of.
+    /// Returns the options of a write, with the files that it must not replace.
     fn guarded(&self, options: &WriteOptions) -> WriteOptions {
         let sources = options.sources.iter().chain(&self.sources).cloned().collect();
         WriteOptions { program: self.program.clone(), sources, ..options.clone() }
     }
 
-    /// What a write to `path` would take and give, and every tensor of it; nothing is written.
+    /// Plans a write to `path`: its size, its files and every tensor of it. Writes nothing.
     ///
     /// # Errors
     /// Those of [`plan_tensors()`](write::plan_tensors).
@@ -310,8 +310,8 @@ impl ConvertedProgram {
         write::write(&self.converted.model, path.as_ref(), &self.guarded(options))
     }
 
-    /// Writes the files of the model that is to stand at `path`, without giving them their names. What
-    /// stands there stays until [`Staged::publish`].
+    /// Writes the files of a model for `path` under temporary names. Existing files stay until
+    /// [`Staged::publish`].
     ///
     /// # Errors
     /// Those of [`stage()`](write::stage).
@@ -321,7 +321,7 @@ impl ConvertedProgram {
     }
 }
 
-/// A model whose files are complete, and which nobody sees yet. It vanishes unless it is published.
+/// A model whose files are complete but not yet visible. They are removed unless published.
 #[derive(Debug)]
 pub struct Staged<'p> {
     program: &'p ConvertedProgram,
@@ -332,11 +332,10 @@ pub struct Staged<'p> {
 impl Staged<'_> {
     /// Runs the model on the calls that were found for the program.
     ///
-    /// A model that does not compute what it must is part of the result:
-    /// [`passed`](Verification::passed) says whether it does.
+    /// A divergence is part of the result, not an error: see [`passed`](Verification::passed).
     ///
     /// # Errors
-    /// `OP704` when there are no calls, `OP701` when there is nothing to run it with.
+    /// `OP704` if there are no calls, `OP701` if there is no runtime.
     pub fn verify(
         &mut self,
         runtime: &Runtime,
@@ -351,10 +350,10 @@ impl Staged<'_> {
         Ok(verify::verify(runtime, readable.path(), against, options, &mut |_| {})?)
     }
 
-    /// Gives the files their names.
+    /// Renames the files to their final names.
     ///
     /// # Errors
-    /// `OP601`, `OP612`. After an error the files are as they were.
+    /// `OP601`, `OP612`. After an error the previous files are unchanged.
     pub fn publish(self) -> Result<WriteReport, Report> {
         self.files.publish()
     }

@@ -1,7 +1,7 @@
 //! Converts PyTorch exported programs (`.pt2`, written by `torch.export.save`) to ONNX.
 //!
-//! A [`Host`] holds the plugins that know operators and runtimes. A [`Conversion`] is a program on its way;
-//! each step takes what the one before it made, and the library prints nothing and handles no signals.
+//! A [`Host`] holds the plugins that know operators and runtimes. A [`Conversion`] is a program to convert;
+//! each step takes the result of the previous one. The library prints nothing and handles no signals.
 //!
 //! ```
 //! use onnxport_core::{Conversion, Host, Report, WriteOptions};
@@ -19,7 +19,7 @@
 //! # }
 //! ```
 //!
-//! To run a model before anybody sees it, add the plugin of a runtime to the host, [find](Runtime::find) it,
+//! To verify a model before it is visible, add the plugin of a runtime to the host, [find](Runtime::find) it,
 //! [stage](ConvertedProgram::stage) the model, [verify](Staged::verify) it, and [publish](Staged::publish) it when it
 //! holds:
 //!
@@ -43,7 +43,7 @@
 //!
 //! [`run_model`] runs any ONNX model on values that are given or drawn.
 //!
-//! How long the parts of all this take is recorded by a [`Trace`], on the threads that are inside of it and nowhere else:
+//! A [`Trace`] records the time of each step, on the threads that run inside it only:
 //!
 //! ```
 //! use onnxport_core::{Conversion, Host, Report, Trace};
@@ -62,13 +62,13 @@
 //! Errors are [`Report`]s: every problem at once, each a [`Diagnostic`] with a stable [`Code`], the line of the
 //! user's own program and a next step. Their `Display` is the text that the command prints.
 //!
-//! # What is stable
+//! # Stability
 //!
-//! What stands at the root of this crate: some forty types, and what they are made of. The modules below it are the
-//! rooms of the host, public because the command, `plugin check`, the Python package and the tests are crates of their
-//! own; they are hidden here, and change with these.
+//! The items at the root of this crate: some forty types, and the types of their fields. The modules are internals of
+//! the host, public only because the command, `plugin check`, the Python package and the tests are separate crates;
+//! they are hidden here, and may change.
 
-// What comes from outside never panics; tests may.
+// Input never causes a panic; tests may panic.
 #![cfg_attr(
     not(test),
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)

@@ -1,4 +1,4 @@
-//! The stages of a conversion, in order. Each takes what the one above made.
+//! The stages of a conversion, in order. Each takes the result of the one before.
 //!
 //! ```text
 //! archive → program → functional program → decomposed → model → tidy → optimised → narrowed → legal → partitioned → (validated) → files
@@ -30,32 +30,32 @@ use crate::trace::{self, Stage};
 use crate::valid;
 use crate::weights;
 
-/// What the user asks of a conversion.
+/// The user's options for a conversion.
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 #[derive(Clone, Debug, Default)]
 pub struct ConvertOptions {
     /// The opset and the model's interface.
     pub lower: LowerOptions,
-    /// Record on the model what PyTorch's exporter says of the program: [`Metadata::Full`](crate::write::Metadata::Full).
+    /// Record on the model the metadata of PyTorch's exporter: [`Metadata::Full`](crate::write::Metadata::Full).
     pub provenance: bool,
-    /// Sizes for which alone the model is made, of inputs by the model's names or the program's.
+    /// Sizes to specialize the model to, of inputs by the model's names or the program's.
     pub fixed: Vec<AxisSize>,
-    /// Which calls become what they are made of.
+    /// The options of decompositions.
     pub decompose: DecomposeOptions,
     /// Which rules and passes run.
     pub optimise: OptimiseOptions,
     /// The types in which weights are stored.
     pub precision: PrecisionOptions,
-    /// The target that the model is made for.
+    /// The target of the model.
     pub legalise: LegaliseOptions,
     /// Which backends take their parts of the model.
     pub backend: BackendOptions,
-    /// Check the model against the rules of ONNX and what the program states.
+    /// Check the model against the rules of ONNX and the types that the program states.
     pub validate: bool,
-    /// Convert a program whose weights are not there, to a model that waits for them.
+    /// Convert a program whose weights are missing, to a model that waits for them.
     pub weightless: bool,
-    /// Every parameter and buffer stays an initializer of its own, so that somebody else can give it;
-    /// else one that shows the memory of another with its axes in another order is made from that.
+    /// Every parameter and buffer stays a separate initializer, so that it can be supplied by name;
+    /// otherwise an initializer that is a transposed view of another one is derived from that.
     pub separate: bool,
 }
 
@@ -80,23 +80,23 @@ pub const STAGES: [&str; 12] = [
 pub struct Converted {
     /// The model.
     pub model: Model,
-    /// What was decomposed.
+    /// The operators that were decomposed.
     pub decomposed: Decomposed,
-    /// Which plugin lowered what.
+    /// The plugin that lowered each operator.
     pub provided: Vec<lower::Provided>,
-    /// What rules and passes did.
+    /// The record of the optimizer.
     pub optimised: Optimised,
     /// Warnings and notes.
     pub diagnostics: Vec<Diagnostic>,
-    /// What was held against the types that the program states, and what could not be.
+    /// The result of checking the program's stated types.
     pub checked: Checked,
-    /// What happened to weights.
+    /// The changes to weights.
     pub changed: Changed,
     /// The changes made for the target.
     pub legalised: Legalised,
-    /// What backends took; `None` when there was none to ask.
+    /// The regions of backends; `None` if no backend was asked.
     pub partitioned: Option<Partitioned>,
-    /// What was done, in order; names are those of [`STAGES`].
+    /// The stages that ran, in order; names are those of [`STAGES`].
     pub stages: Vec<Stage>,
 }
 
@@ -108,11 +108,11 @@ pub fn read(path: &Path) -> Result<Archive, Report> {
     pt2::read(path)
 }
 
-/// Reads the ONNX model at `path` and checks it. Its weights stay in their files. Shapes that it records and that
-/// contradict its nodes are corrected.
+/// Reads the ONNX model at `path` and checks it. Its weights stay in their files. Recorded shapes that contradict
+/// the nodes are corrected.
 ///
 /// # Errors
-/// `OP101` when it cannot be read; `OP110` for everything that makes it no model that can be used.
+/// `OP101` if it cannot be read; `OP110` for every defect that makes it unusable.
 pub fn import(path: &Path) -> Result<Model, Report> {
     import_with_warnings(path).map(|(model, _)| model)
 }
@@ -123,7 +123,7 @@ pub fn import(path: &Path) -> Result<Model, Report> {
 /// Those of [`import`].
 pub fn import_with_warnings(path: &Path) -> Result<(Model, Vec<Diagnostic>), Report> {
     let mut model = ir::import::import(path)?;
-    // A model that was read breaks the rules by its own fault.
+    // An imported model breaks the rules by its own fault.
     let of_file = |finding| Diagnostic { code: Code::READ_ONNX, ..finding };
     let mut found = valid::validate(&model, &valid::Stated::default());
     let mut corrected = Vec::new();
@@ -152,7 +152,8 @@ pub fn convert(host: &Host, mut program: Program, options: &ConvertOptions) -> R
     if let Some(lacking) = lacking.or_else(|| weights::missing_constants(&program)) {
         return Err(lacking.into());
     }
-    // What is still to be given is given as the program has it, and what is stored in another form is chosen by its name.
+    // Missing weights will be supplied in the program's form, and weights to be stored in another form are chosen by
+    // name.
     let waits = program.tensors.values().any(|tensor| tensor.unbound().is_some());
     let mut clock = Clock::default();
     let fixed = fix(host, &mut program, options)?;
@@ -196,7 +197,7 @@ pub fn convert(host: &Host, mut program: Program, options: &ConvertOptions) -> R
     let (mut optimised, found) = optimised?;
     diagnostics.extend(found);
     let mut changed = Changed::default();
-    // Where nobody else gives weights, they lie as the target takes them.
+    // Unless weights are supplied separately, they are stored as the target takes them.
     let turn = options.optimise.level == Level::Target && !options.separate;
     if turn || !options.precision.is_empty() {
         let work = || precision::apply(host, &mut model, &options.precision, turn);
@@ -244,8 +245,8 @@ pub fn convert(host: &Host, mut program: Program, options: &ConvertOptions) -> R
     })
 }
 
-/// Finds everything in a program that cannot be converted: unlike [`convert`], it goes on to the
-/// operators when a write cannot be expressed.
+/// Finds everything in a program that cannot be converted: unlike [`convert`], it continues with the
+/// operators if a write cannot be expressed.
 ///
 /// # Errors
 /// A report of every problem of every stage.
@@ -264,15 +265,15 @@ pub fn check(host: &Host, mut program: Program, options: &ConvertOptions) -> Res
     let known: BTreeSet<_> = problems.iter().filter_map(|d| d.origin).collect();
     if let Err(report) = lower::lower(host, attempted, &options.lower, &OutputNames::default()) {
         let report = attributed(&checked, report);
-        // What normalisation left behind has no lowering; that says nothing new.
+        // Calls that normalisation could not remove have no lowering; those errors say nothing new.
         let more = report.diagnostics.into_iter();
         problems.extend(more.filter(|d| d.origin.is_none_or(|o| !known.contains(&o))));
     }
     Err(Report { diagnostics: problems, origins })
 }
 
-/// Makes the program one for the sizes and equal dimensions of the options, which it may be already; returns the sizes by its
-/// own names of inputs.
+/// Specializes the program to the sizes and equal dimensions of the options, unless it already is; returns the sizes by
+/// the program's names of inputs.
 ///
 /// # Errors
 /// Those of [`sizes::fix`] and [`sizes::merge`].
@@ -302,13 +303,13 @@ fn contradictions(program: &Program, host: &Host) -> Result<Checked, Report> {
     Err(Report { diagnostics, origins: program.origins.clone() })
 }
 
-/// The lowered graph must be valid before another stage edits it, so that a fault is blamed on the lowering or the program.
+/// Checks the lowered graph before another stage edits it, so that a fault is blamed on the lowering or the program.
 fn valid_as_lowered(model: &Model, stated: &valid::Stated, checked: &Checked) -> Result<(), Report> {
     let report = Report { diagnostics: valid::validate(model, stated), origins: model.origins.clone() };
     if report.has_errors() { Err(attributed(checked, report)) } else { Ok(()) }
 }
 
-/// A report about a lowered program, which blames the program too where it could not be checked.
+/// Returns a report about a lowered program, which blames the program too for nodes whose types could not be checked.
 fn attributed(checked: &Checked, mut report: Report) -> Report {
     checked.attribute(&mut report.diagnostics, &report.origins);
     report

@@ -22,13 +22,13 @@ pub(crate) fn rules_table() -> Table {
     Table::of(&HOST)
 }
 
-/// A rule at a place, on its way through the plugin.
+/// An application of a rule at a match, on its way through the plugin.
 pub(super) struct Attempt<'r> {
     pub(super) matched: Match,
     wanted: &'r Wanted,
-    /// Where the patch goes, and the patch; `None` during a check.
+    /// The position of the patch, and the patch; `None` during a check.
     pub(super) patch: Option<(Place, Journal)>,
-    /// What stands for each output of the root.
+    /// The replacement of each output of the root.
     pub(super) answer: Option<Vec<Option<ValueId>>>,
     /// Why the plugin refused.
     pub(super) refusal: Option<Refusal>,
@@ -53,7 +53,7 @@ impl Refusal {
         }
     }
 
-    /// The reason, where a weight was to become another that is given by name.
+    /// Returns the reason, for a patch that would derive from a weight supplied by name.
     pub(super) fn of_kept(self) -> Self {
         Self {
             message: "it would change a weight that is given by its name, or is still to be given".to_owned(),
@@ -78,7 +78,7 @@ impl<'r> Attempt<'r> {
         Self { matched, wanted, patch, answer: None, refusal: None, ids, dims: Vec::new() }
     }
 
-    /// What the plugin asks for by name: nodes and values, as they cross.
+    /// Collects the ids of the nodes and values that the plugin asks for by name.
     fn tell(&mut self, epoch: Epoch) {
         let Self { matched, wanted, .. } = self;
         let node = |id: Option<NodeId>| id.map_or(NOTHING, |id| epoch.node(id));
@@ -92,7 +92,7 @@ impl<'r> Attempt<'r> {
     }
 }
 
-/// What lives in the frame, until the plugin's next call.
+/// Lends data of the frame, until the plugin's next call.
 fn lend<'a, T>(items: &[T]) -> RSlice<'a, T> {
     // SAFETY: the frame changes it only in a later call of the plugin; the contract ends the borrow there.
     RSlice::from_slice(unsafe { std::slice::from_raw_parts(items.as_ptr(), items.len()) })

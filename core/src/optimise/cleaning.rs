@@ -1,4 +1,4 @@
-//! Cleaning between sweeps: what rules leave is computed in advance or merged, and what that leaves is for rules again.
+//! Constant folding and common subexpression elimination between sweeps of the rules.
 
 use super::engine::Engine;
 use super::report::Optimised;
@@ -8,11 +8,11 @@ use crate::ir::Model;
 use crate::ops::infer::complete_all;
 use crate::trace;
 
-/// The most rounds of rules. After the third round mostly nothing is left to do.
+/// The limit on rounds of rules. After the third round there is rarely anything left to do.
 const ROUNDS: usize = 16;
 
-/// Cleans a model as far as the options allow. A run that stops after some patches is not cleaned, so that the patches of two
-/// such runs can be compared. Weights grow by `room` at most.
+/// Runs constant folding and common subexpression elimination as far as the options allow. A run that is limited to
+/// some patches skips them, so that the patches of two such runs can be compared. Weights grow by `room` bytes at most.
 pub(super) fn run(model: &mut Model, options: &OptimiseOptions, room: &mut Growth) -> Cleaned {
     if leaves(options) {
         return Cleaned::default();
@@ -29,8 +29,8 @@ fn leaves(options: &OptimiseOptions) -> bool {
     options.fold == 0 || options.stop_after.is_some()
 }
 
-/// Merges what forms for a target compute that stands in the model already, as far as the options allow; returns how many
-/// nodes went.
+/// Merges nodes of target-specific forms with equal nodes of the model, as far as the options allow; returns the number
+/// of removed nodes.
 pub fn merge(model: &mut Model, options: &OptimiseOptions) -> usize {
     if options.level == Level::Nothing || leaves(options) { 0 } else { clean::merge(model) }
 }
@@ -42,7 +42,7 @@ impl Engine<'_> {
             return false;
         }
         self.cleanings += 1;
-        // Patches may make sizes behind them known.
+        // Patches may determine later sizes.
         let opset = self.model.opset();
         complete_all(&mut self.model.graph, &mut self.model.symbols, opset);
         let done = run(self.model, self.options, self.room);
@@ -52,7 +52,7 @@ impl Engine<'_> {
 }
 
 impl Optimised {
-    /// Counts what cleaning did.
+    /// Adds the counts of a cleaning.
     pub(super) fn add(&mut self, done: Cleaned) {
         self.folded += done.folded + done.known;
         self.merged += done.merged;

@@ -12,27 +12,27 @@ use crate::ops::infer;
 use crate::sym::Dim;
 use crate::tensor::{DType, LazyTensor};
 
-/// What was added, in order.
+/// The added nodes, in order.
 #[derive(Debug)]
 pub(super) struct Journal {
     pub(super) nodes: Vec<NodeId>,
     /// The number of values before; later ones were added.
     values: usize,
-    /// The operator sets that the model imported before.
+    /// The operator sets that the model imported before the edit.
     opsets: Vec<OpsetImport>,
     /// The number of initializers before.
     initializers: usize,
-    /// What was asked for and is not possible; the first counts.
+    /// The first impossible request.
     pub(super) problem: Option<String>,
 }
 
-/// Where nodes are added.
+/// The position for new nodes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) block: BlockId,
     /// The node before which they go; `None` for the end of the block.
     pub(super) before: Option<NodeId>,
-    /// Where they come from.
+    /// Their origin.
     pub(super) origin: Option<OriginId>,
 }
 
@@ -52,7 +52,7 @@ impl Journal {
         value.index() >= self.values
     }
 
-    /// Takes back everything that was added; nothing else may use it.
+    /// Removes everything that was added; nothing else may use it.
     pub(super) fn undo(self, model: &mut Model) {
         for node in self.nodes.into_iter().rev() {
             model.graph.remove(node);
@@ -144,7 +144,7 @@ impl Journal {
         Ok(if weight { graph.add_weight(None, view) } else { graph.add_initializer(None, view) })
     }
 
-    /// States the type of a value that was added and that the host could not infer.
+    /// Sets the type of an added value that the host could not infer.
     pub(super) fn set_type(&self, access: &mut Access<'_>, value: u64, ty: &TypeRecord<'_>) -> Option<()> {
         let value = access.value(value)?;
         if !self.made(value) {
@@ -157,7 +157,7 @@ impl Journal {
     }
 }
 
-/// The attribute that a record describes; blocks and references cannot be made.
+/// Returns the attribute that a record describes; blocks and references are not supported.
 pub(super) fn attribute(record: &AttributeView<'_>) -> Option<Attribute> {
     let value = match record.kind {
         attr_kind::INT => Attr::Int(*record.ints.list().ok()?.first()?),

@@ -29,52 +29,52 @@ pub(super) struct Engine<'a> {
     pub(super) model: &'a mut Model,
     pub(super) stated: &'a mut Stated,
     pub(super) options: &'a OptimiseOptions,
-    /// How many plugins the host had set aside at the start.
+    /// The number of plugins that the host had set aside at the start.
     set_aside: usize,
     pub(super) explanation: Explanation,
     pub(super) diagnostics: Vec<Diagnostic>,
     /// Which rules run here, by position; the others are not tried.
     runs: Vec<bool>,
-    /// Applications, and the nodes that they added on balance, by plugin, then rules before passes, then position.
+    /// The numbers of applications and of net added nodes, by plugin, then rules before passes, then position.
     counts: BTreeMap<(usize, bool, usize), (usize, i64)>,
-    /// Both sides of what was applied, where the user asks for that.
+    /// Both sides of each applied match, if the user asks for them.
     matches: Vec<Matched>,
     applied: usize,
     sweeps: usize,
     stopped: bool,
-    /// Nodes that rules added on balance, all and by rule, and how many they may add.
+    /// The net number of nodes that rules added, in all and by rule, and its limit.
     grown: i64,
     growth: BTreeMap<usize, i64>,
     budget: i64,
     /// Whether they added more.
     halted: bool,
-    /// Patches that were not sound; they are not asked for again.
+    /// Unsound patches, which are not requested again.
     rejected: FxHashSet<(usize, NodeId)>,
-    /// Rules of which a rejected patch was reported.
+    /// Rules whose rejection was already reported.
     reported: FxHashSet<usize>,
     merged: Merged,
-    /// What was done between sweeps, and how often.
+    /// The work done between sweeps, and how often.
     pub(super) cleaned: Cleaned,
     pub(super) cleanings: usize,
     pub(super) room: &'a mut Growth,
 }
 
-/// How a rule is asked.
+/// The plugin's functions for a rule.
 #[derive(Clone, Copy)]
 struct Calls {
     check: Ask,
     build: Ask,
-    /// What the host offers meanwhile.
+    /// The host's callbacks for rules and passes.
     host: Table,
 }
 
 type Ask = extern "C" fn(u32, &Table, &Table, GraphContext) -> u32;
 
-/// What came of a rule at a place.
+/// The outcome of a rule at a node.
 enum Tried {
     Applied,
     Not(Outcome, String),
-    /// It was not asked.
+    /// It was not tried.
     Skipped,
 }
 
@@ -155,7 +155,8 @@ impl<'a> Engine<'a> {
         self.not_at_level(rule.plugin, self.host.catalog.rule_name(index), &rule.class)
     }
 
-    /// Why what `plugin` has of this name and class is not what the user asks for.
+    /// Explains why the user's options exclude the rule or pass `name` of `plugin`, of this class; `None` if they do
+    /// not.
     pub(super) fn not_at_level(&self, plugin: usize, name: &str, class: &Class) -> Option<String> {
         let plugin = self.host.plugins.get(plugin)?;
         self.options.obstacle(plugin, name, class)
@@ -168,7 +169,7 @@ impl<'a> Engine<'a> {
         done || self.halted || self.host.quarantine.stops(self.set_aside)
     }
 
-    /// Counts an application of a rule, or of a pass, that added so many nodes on balance.
+    /// Counts an application of a rule, or of a pass, and the net number of nodes that it added.
     pub(super) fn count(&mut self, plugin: usize, is_pass: bool, position: usize, nodes: i64) {
         self.applied += 1;
         let (applied, grown) = self.counts.entry((plugin, is_pass, position)).or_default();
@@ -214,7 +215,7 @@ impl<'a> Engine<'a> {
         (done, diagnostics)
     }
 
-    /// The rules still changed the graph when they were stopped.
+    /// Reports that the rules still changed the graph when they were stopped.
     fn capped(&mut self) {
         let mut names: Vec<String> = Vec::new();
         for (plugin, is_pass, position) in self.counts.keys() {
@@ -231,7 +232,7 @@ impl<'a> Engine<'a> {
     }
 
     fn sweep(&mut self, block: BlockId) {
-        // A patch can take away nodes behind its place.
+        // A patch can remove later nodes.
         let order: Vec<NodeId> = self.model.graph.order(block).collect();
         for node in order {
             if self.model.graph.nodes[node].block != Some(block) {
@@ -248,7 +249,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Applies the first rule that fits at `node`.
+    /// Applies the first rule that matches at `node`.
     fn visit(&mut self, node: NodeId) {
         let host = self.host;
         for index in host.catalog.at(&self.model.graph.nodes[node].op) {
@@ -355,7 +356,7 @@ impl<'a> Engine<'a> {
             let (plugin, name) = (self.plugin_id(rule.plugin), self.host.catalog.rule_name(index));
             self.matches.push(Matched { plugin: plugin.to_owned(), rule: name.to_owned(), before, after });
         }
-        // What the roots come from goes first.
+        // Roots first, then inner nodes.
         let inner = matched.nodes.iter().copied().flatten().rev();
         let nodes = matched.roots.iter().copied().chain(inner);
         let parts: Vec<OriginId> = nodes.filter_map(|node| self.model.graph.nodes[node].origin).collect();
@@ -366,13 +367,13 @@ impl<'a> Engine<'a> {
         Tried::Applied
     }
 
-    /// The functions of the plugin that has the rule.
+    /// Returns the functions of the plugin that has the rule.
     fn calls(&self, rule: &Rule) -> Option<Calls> {
         let table = self.host.plugins.get(rule.plugin)?.rules?;
         Some(Calls { check: table.check, build: table.build, host: rules_table() })
     }
 
-    /// Books what a patch added and took away, and stops when the graph grows without end.
+    /// Records the numbers of added and removed nodes, and stops when the graph grows without end.
     fn grow(&mut self, rule: usize, added: usize, gone: usize) {
         let change = added as i64 - gone as i64;
         self.grown += change;
@@ -406,7 +407,7 @@ impl<'a> Engine<'a> {
         self.model.graph.nodes[root].origin.filter(|o| o.index() < self.model.origins.len())
     }
 
-    /// The plugin did not say yes.
+    /// Records that the plugin declined.
     fn declined(
         &mut self,
         index: usize,
@@ -443,7 +444,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Reports a patch that is not sound, once per rule.
+    /// Reports an unsound patch, once per rule.
     fn reject(&mut self, index: usize, rule: &Rule, why: &str, origin: Option<OriginId>) {
         if !self.reported.insert(index) {
             return;

@@ -8,10 +8,11 @@ use crate::equate::{self, Equal, Equated};
 use crate::ir::Model;
 use crate::valid::Stated;
 
-/// So many of the names that another one replaces are listed.
+/// The number of replaced names that are listed.
 const MAX_NAMES: usize = 4;
 
-/// Gives dimensions that every run needs to be equal one name, in the model and in what the program states; a note says which.
+/// Gives dimensions that must be equal in every run one name, in the model and in the program's statements; a note
+/// lists them.
 pub(super) fn equate(model: &mut Model, stated: &mut Stated) -> (Equated, Vec<Diagnostic>) {
     let mut equated = equate::equate(model);
     if !equated.equal.is_empty() {

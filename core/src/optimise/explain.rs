@@ -1,4 +1,4 @@
-//! What is remembered about the rule that the user asks about.
+//! The record of the rule that the user asks about.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use crate::ir::{Model, NodeId};
 pub(super) struct Journal {
     /// The rule or pass; nothing is remembered without one.
     pub(super) name: Option<String>,
-    /// With the sweep in which it was (0 before the first), for what was not applied.
+    /// The places, with the number of the sweep (0 before the first) for those where it was not applied.
     places: Vec<(Option<usize>, Place)>,
     sweep: usize,
 }
@@ -25,13 +25,13 @@ impl Journal {
         self.name.as_deref() == Some(name)
     }
 
-    /// A sweep begins: it tries again what was not applied before.
+    /// Begins a sweep, which retries the places where the rule was not applied.
     pub(super) fn sweep(&mut self, number: usize) {
         self.sweep = number;
         self.places.retain(|(sweep, _)| sweep.is_none_or(|sweep| sweep == 0));
     }
 
-    /// Remembers what became of the rule or pass at a place.
+    /// Records the outcome of the rule or pass at a node.
     pub(super) fn add(&mut self, plugin: &str, node: String, outcome: Outcome, reason: String) {
         let lasting = matches!(outcome, Outcome::Applied | Outcome::Note | Outcome::Rejected);
         let place = Place { plugin: plugin.to_owned(), node, outcome, reason };
@@ -43,7 +43,7 @@ impl Journal {
     }
 }
 
-/// How a node is called in reports: its operator, where it comes from, and the module.
+/// Describes a node in reports: its operator, its origin, and the module.
 pub(super) fn place(model: &Model, id: NodeId) -> String {
     let node = &model.graph.nodes[id];
     let mut text = match node.domain.as_str() {

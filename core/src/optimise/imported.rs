@@ -1,5 +1,5 @@
-//! Models that were read. A file states fewer types than a model that was made here has, and nothing of what is a
-//! parameter; and what the rules leave alone stays as it was.
+//! Models read from ONNX files. Unlike a converted model, a file states few types and does not mark its
+//! parameters; and everything that the rules leave alone must not change.
 
 use rustc_hash::FxHashSet;
 
@@ -13,12 +13,12 @@ use crate::ops::infer::{OLDEST_INFERRED, infer_all};
 use crate::tensor::DType;
 use crate::valid::{self, Stated};
 
-/// A model that was read, and what rules and passes did to it.
+/// An imported model after rules and passes.
 #[derive(Debug)]
 pub struct Rewritten {
     /// The model.
     pub model: Model,
-    /// What was done.
+    /// The record of the optimizer.
     pub optimised: Optimised,
     /// The changes made for the target.
     pub legalised: Legalised,
@@ -26,16 +26,15 @@ pub struct Rewritten {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Applies the rules and passes of `host` to a model that was read, makes it fit for its target, and checks what comes out.
+/// Applies the rules and passes of `host` to an imported model, makes it fit for its target, and checks the result.
 ///
-/// Where nobody named the target, a model at [`Level::Nothing`] stays as it is.
-/// Its types are inferred, so that patches can be held against them; what the file did not state is forgotten again. An
-/// initializer counts as a parameter, whose bytes are not looked at and whose name stays, unless it is a single element, or
-/// a list of integers as operators take for axes and shapes. A model of an opset below 13, whose types are not inferred,
-/// stays as it is, and a note says so.
+/// If nobody named the target, a model at [`Level::Nothing`] does not change. Types are inferred so that patches can be
+/// checked against them; types that the file did not state are dropped again. An initializer counts as a parameter,
+/// whose bytes are not read and whose name stays, unless it is a single element, or a list of integers such as axes and
+/// shapes. A model of an opset below 13, whose types are not inferred, does not change, and a note says so.
 ///
 /// # Errors
-/// Those of [`optimise`] and [`legalise`], and `OP401` when what comes out is not a model.
+/// Those of [`optimise`] and [`legalise`], and `OP401` if the result is not a valid model.
 pub fn imported(
     host: &Host,
     mut model: Model,
@@ -66,7 +65,7 @@ pub fn imported(
     let returned = outputs(&model);
     let opset = model.opset();
     infer_all(&mut model.graph, &mut model.symbols, opset);
-    // With types of its own the graph is checked as one that was made here.
+    // With inferred types, the graph is checked like a converted one.
     let header = model.header.take();
     let mut stated = Stated::default();
     let options = &OptimiseOptions { target: target.target.clone(), ..options.clone() };
@@ -89,7 +88,7 @@ pub fn imported(
     optimised.outlined = outline(&mut model, options);
     let returns = outputs(&model);
     for (id, ty) in recorded {
-        // An output of the model has a type, also when it is another value than before.
+        // An output of the model must have a type, even if it is now another value.
         if returned.contains(&id) || !returns.contains(&id) {
             model.graph.values[id].ty = ty;
         }

@@ -1,4 +1,4 @@
-//! How much may change.
+//! Levels: how much rules and passes may change.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use super::OptimiseOptions;
 use crate::host::Plugin;
 use crate::rules::Class;
 
-/// How much of the model rules and passes may change. Each level does what those below it do.
+/// How much of the model rules and passes may change. Each level includes those below it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Nothing runs, and nothing is computed in advance.
@@ -17,7 +17,7 @@ pub enum Level {
     /// Results stay within the bounds that rules and passes state.
     #[default]
     Bounded,
-    /// Operators that only the target has may stand for ONNX's own.
+    /// Operators that only the target has may replace ONNX's own.
     Target,
 }
 
@@ -84,7 +84,7 @@ impl OptimiseOptions {
     }
 }
 
-/// Whether what `family` has is there in `target` as well: `onnxruntime` in `onnxruntime-cpu`.
+/// Whether `target` belongs to `family`: `onnxruntime-cpu` belongs to `onnxruntime`.
 fn is_of(target: &str, family: &str) -> bool {
     target.strip_prefix(family).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }

@@ -1,4 +1,4 @@
-//! What a rule matched and what it put there, as models of their own.
+//! The match of a rule and its replacement, as separate models.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -11,29 +11,29 @@ use crate::diagnose::{Code, Diagnostic, Report};
 use crate::ir::{Attr, BlockId, Def, Model, NodeId, OpsetImport, ValueId};
 use crate::write::{self, ExternalData, WriteOptions};
 
-/// A weight of at most so many bytes stays what it is; a larger one, or one that is not there, becomes an input. What a
-/// patch makes of weights stays.
+/// The size in bytes up to which a weight is copied; a larger or missing one becomes an input. Initializers that a
+/// patch derives from weights are kept.
 const KEPT_BYTES: u64 = 1 << 20;
 
-/// A place where a rule was applied.
+/// An application of a rule.
 #[derive(Clone, Debug)]
 pub struct Matched {
     /// The plugin.
     pub plugin: String,
     /// The rule.
     pub rule: String,
-    /// What was there: its inputs are what the match reads, its outputs what others read of it.
+    /// The matched part: its inputs are those of the match, its outputs the values that other nodes read.
     pub before: Model,
-    /// What stands there instead, with the same inputs and outputs.
+    /// The replacement, with the same inputs and outputs.
     pub after: Model,
 }
 
 impl Matched {
-    /// Writes both sides of each match to `folder`, which is made if it is not there: `0001-gelu.before.onnx`,
+    /// Writes both sides of each match to `folder`, which is created if needed: `0001-gelu.before.onnx`,
     /// `0001-gelu.after.onnx`, and so on, in the order of application. Returns the paths.
     ///
     /// # Errors
-    /// When the folder cannot be made, and those of [`write::write`].
+    /// If the folder cannot be created, and those of [`write::write`].
     pub fn write_all(all: &[Self], folder: &Path) -> Result<Vec<PathBuf>, Report> {
         std::fs::create_dir_all(folder).map_err(|e| {
             let message = format!("the folder {} cannot be made: {e}", folder.display());
@@ -52,8 +52,8 @@ impl Matched {
     }
 }
 
-/// Both sides of a match whose patch was made and not applied: `journal` has its nodes, `answer` stands for the outputs of
-/// the roots. `None` where a value is no tensor.
+/// Returns both sides of a match whose patch was built but not yet applied: `journal` has its nodes, `answer` the
+/// replacements of the outputs of the roots. `None` if a value is not a tensor.
 pub(super) fn models(
     model: &Model,
     matched: &Match,
@@ -79,7 +79,7 @@ pub(super) fn models(
     for (_, new) in &pairs {
         after.value(*new)?;
     }
-    // What the patch alone reads is an input of both.
+    // Inputs that only the patch reads are inputs of both.
     for outside in after.inputs.clone() {
         before.input(outside)?;
     }
@@ -94,11 +94,11 @@ struct Part<'a> {
     /// Whether a value is of the patch.
     made: &'a dyn Fn(ValueId) -> bool,
     model: Model,
-    /// What stands for a value of the other model.
+    /// The counterparts of values of the other model.
     values: FxHashMap<ValueId, ValueId>,
-    /// The values that are given, in the order of the inputs.
+    /// The input values, in the order of the inputs.
     inputs: Vec<ValueId>,
-    /// The functions that are called, in the order of the other model: each calls those before it.
+    /// The called functions, in the order of the other model: each calls earlier ones only.
     functions: BTreeSet<usize>,
 }
 
@@ -116,8 +116,8 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// What stands for `value`: it is computed where its node belongs to the part, and given otherwise. A node is added
-    /// behind those that it reads; a match is no deeper than its pattern.
+    /// Returns the counterpart of `value`: computed if its node belongs to the part, and an input otherwise. A node is
+    /// added behind its inputs; the recursion is no deeper than the pattern.
     fn value(&mut self, value: ValueId) -> Option<ValueId> {
         if let Some(known) = self.values.get(&value) {
             return Some(*known);
@@ -132,7 +132,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Adds a node to `home`, with what its graphs read of outside in front of it.
+    /// Adds a node to `home`, after the outside values that its graphs read.
     fn node(&mut self, id: NodeId, home: BlockId) -> Option<()> {
         let from = self.from;
         let node = &from.graph.nodes[id];
@@ -159,7 +159,7 @@ impl<'a> Part<'a> {
         Some(())
     }
 
-    /// A graph inside of a node of `home`.
+    /// Copies a graph inside a node of `home`.
     fn block(&mut self, id: BlockId, home: BlockId) -> Option<BlockId> {
         let from = &self.from.graph;
         let made = self.model.graph.add_block(home);
@@ -177,7 +177,7 @@ impl<'a> Part<'a> {
         Some(made)
     }
 
-    /// Takes over the local functions of this name, and those that they call.
+    /// Copies the local functions of this name, and those that they call.
     fn function(&mut self, domain: &str, name: &str) {
         let from = self.from;
         let own = from.functions.iter().enumerate().filter(|(_, f)| f.domain == domain && f.name == name);

@@ -1,8 +1,8 @@
 //! The matcher: whether a pattern fits at a node, and if not, why.
 //!
-//! What is left to fit is a list of goals. A goal that can be met in several ways (alternatives, operands in
-//! either order, further roots) tries them one after the other with the rest of the list behind; what was
-//! bound on the way is taken back. The first way that meets all goals counts.
+//! The open part of a pattern is a list of goals. A goal that can be met in several ways (alternatives,
+//! operands in either order, further roots) tries each of them followed by the rest of the list, and undoes
+//! its bindings on failure. The first way that meets all goals wins.
 
 mod roots;
 mod said;
@@ -15,19 +15,19 @@ use crate::rules::pattern::{Kind, NodeTerm, Pattern, TermId};
 use crate::sym::Dim;
 use said::same;
 
-/// At one place so many goals are tried at most.
+/// The limit on goals that are tried at one node.
 const MAX_STEPS: usize = 10_000;
 
-/// A place where a pattern fits.
+/// A match of a pattern.
 #[derive(Clone, Debug)]
 pub(super) struct Match {
-    /// One per term: its node. `None` for other terms, and what is left out.
+    /// The node of each term; `None` for other terms, and for omitted parts.
     pub(super) nodes: Vec<Option<NodeId>>,
     /// The nodes whose outputs the patch replaces.
     pub(super) roots: Vec<NodeId>,
-    /// The root in front of which the patch goes.
+    /// The root before which the patch is inserted.
     pub(super) place: NodeId,
-    /// One per variable; `None` where an optional part is left out.
+    /// The value of each variable; `None` for an omitted part.
     pub(super) values: Vec<Option<ValueId>>,
     pub(super) dims: Vec<Option<Dim>>,
     pub(super) captures: Vec<Option<Attr>>,
@@ -73,16 +73,16 @@ enum Goal {
     Is(TermId, NodeId),
     /// The term is this input of the node of another term.
     Input { term: TermId, of: TermId, position: usize, value: Option<ValueId> },
-    /// The further root of this number lies somewhere near.
+    /// The further root of this number is somewhere near.
     Root(usize),
-    /// Nothing reads what goes, and there is a place for the patch.
+    /// No other node reads the removed values, and there is a position for the patch.
     Finish,
 }
 
 /// A list of goals: one, and the rest.
 type Goals = usize;
 
-/// What was bound, in order.
+/// A binding on the trail.
 enum Bound {
     Node(TermId),
     Choice(TermId),
@@ -91,7 +91,7 @@ enum Bound {
     Capture(usize),
 }
 
-/// What a variable stands for: nothing yet, this, or something that is left out.
+/// The binding of a variable: unbound, bound, or omitted.
 type Variable<T> = Option<Option<T>>;
 
 struct Search<'a> {
@@ -101,7 +101,7 @@ struct Search<'a> {
     first: NodeId,
     goals: Vec<(Goal, Option<Goals>)>,
     steps: usize,
-    /// How much fitted.
+    /// The number of goals that were met.
     depth: usize,
     best: Option<Mismatch>,
     trail: Vec<Bound>,
@@ -120,7 +120,7 @@ impl<'a> Search<'a> {
         self.goals.len() - 1
     }
 
-    /// Meets all of `goals`, or leaves everything as it was.
+    /// Meets all of `goals`, or undoes every binding.
     fn meet(&mut self, mut goals: Option<Goals>) -> bool {
         let (mark, depth) = (self.trail.len(), self.depth);
         while let Some((goal, rest)) = goals.and_then(|at| self.goals.get(at)).copied() {
@@ -155,7 +155,7 @@ impl<'a> Search<'a> {
         false
     }
 
-    /// Tries each of `ways`, with what follows.
+    /// Tries each of `ways`, followed by its rest.
     fn any(&mut self, ways: Vec<Goals>) -> Next {
         if ways.into_iter().any(|way| self.meet(Some(way))) { Next::Met } else { Next::Unmet }
     }
@@ -174,7 +174,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The term makes what `node` makes, through alternatives.
+    /// The term, through alternatives, is the node `node`.
     fn root(&mut self, term: TermId, node: NodeId, rest: Option<Goals>) -> Result<Next, Why> {
         match self.pattern.terms.get(term).map(|term| &term.kind) {
             Some(Kind::Either(terms)) => {
@@ -240,7 +240,7 @@ impl<'a> Search<'a> {
         Ok(self.any(straight.into_iter().chain(swapped).collect()))
     }
 
-    /// The goals that the inputs of a node are, in front of `rest`.
+    /// Returns the goals for the inputs of a node, followed by `rest`.
     fn inputs(
         &mut self,
         of: TermId,
@@ -290,7 +290,7 @@ impl<'a> Search<'a> {
                 self.variable(*variable, Some(value))?;
             }
             Kind::Number(number) => {
-                // The bytes of weights do not decide what a graph looks like.
+                // The bytes of weights must not affect the structure of a graph.
                 let data = self.graph.initializer(value).filter(|_| !self.graph.is_weight(value));
                 if !data.is_some_and(|data| is_throughout(data, *number)) {
                     return Err(Why::NotNumber(of, position, number.value));
@@ -358,13 +358,13 @@ impl<'a> Search<'a> {
     }
 }
 
-/// What follows a goal.
+/// The step after a goal.
 enum Next {
-    /// These goals are left.
+    /// These goals remain.
     Go(Option<Goals>),
-    /// All goals were met, those behind included.
+    /// All goals were met, including later ones.
     Met,
-    /// No way of several worked; why was said there.
+    /// No way of several worked; the reason was recorded there.
     Unmet,
 }
 

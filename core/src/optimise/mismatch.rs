@@ -20,20 +20,20 @@ pub(super) enum Why {
     FurtherAttribute(TermId, String),
     MissingInput(TermId, usize),
     FurtherInputs(TermId),
-    /// Two operands that must be one value are two.
+    /// Two operands that must be one value are different.
     Variable(usize),
     NotConstant(TermId, usize),
     NotNumber(TermId, usize, f64),
-    /// The shape is another one, or not known well enough.
+    /// The shape differs, or is not known well enough.
     Shape(TermId, ValueId),
-    /// An extent that must be the same everywhere is not.
+    /// An extent that must be the same everywhere differs.
     Dim(usize),
     /// A value inside the pattern is also read elsewhere.
     Used(TermId, ValueId),
     OtherBlock(TermId),
-    /// No node stands for this further root.
+    /// No node matches this further root.
     NoRoot(TermId),
-    /// The patch could stand nowhere: behind what it reads and in front of what reads it.
+    /// There is no position for the patch after its inputs and before the readers of its results.
     NoPlace,
     /// There are too many ways to try.
     TooMany,

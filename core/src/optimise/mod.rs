@@ -1,12 +1,11 @@
 //! Optimising: rules and passes of plugins rewrite the graph.
 //!
 //! A rule's pattern is data: the host compiles it ([`rules`](crate::rules)), finds where it fits ([`matcher`]), asks
-//! the plugin for a condition and a patch ([`callbacks`]), checks the patch and applies it ([`patch`]).
-//! Rules go over the graph until nothing changes, serially and in node order ([`engine`]). A pass edits
-//! the graph as a whole, in a transaction ([`pass`]). Whatever is not sound is taken back and reported;
-//! the model is then as good as without it. Between sweeps, nodes that hang on small constants alone become what they compute,
-//! and what is computed twice is computed once ([`clean`](crate::clean)).
-//! Last of all, and on request, nodes get another order ([`order`]), and what stands in a row becomes functions ([`outline()`]).
+//! the plugin for a condition and a patch ([`callbacks`]), checks the patch and applies it ([`patch`]). Rules go over
+//! the graph until nothing changes, serially and in node order ([`engine`]). A pass edits the graph as a whole, in a
+//! transaction ([`pass`]). An unsound edit is undone and reported; the model is then as good as without it. Between
+//! sweeps, constant folding and common subexpression elimination run ([`clean`](crate::clean)). As the last step, and
+//! on request, nodes are reordered ([`order`]), and repeated stretches become functions ([`outline()`]).
 
 mod callbacks;
 mod cleaning;
@@ -56,52 +55,51 @@ use crate::tidy;
 use crate::trace;
 use crate::valid::Stated;
 
-/// How often the rules go over a graph unless the user says otherwise.
+/// The default limit on sweeps of the rules over a graph.
 pub const MAX_SWEEPS: usize = 64;
 
-/// By how many bytes the constants of a model may grow when what they make is computed in advance, unless the user says
-/// otherwise.
+/// The default limit in bytes for the growth of a model's constants through constant folding.
 pub const FOLD_BYTES: u64 = 16 << 10;
 
-/// How many nodes the rules may add on balance to a graph of `nodes`, unless the user says otherwise: a rule
-/// that applies to what it makes adds nodes without end.
+/// Returns the default limit for the net number of nodes that rules may add to a graph of `nodes`: a rule
+/// that applies to its own result adds nodes without end.
 pub fn growth(nodes: usize) -> usize {
     nodes.saturating_mul(4).max(10_000)
 }
 
-/// What the user asks of optimising.
+/// The user's options for the optimizer.
 #[derive(Clone, Debug)]
 pub struct OptimiseOptions {
-    /// How much may change.
+    /// How much rules and passes may change.
     pub level: Level,
-    /// The target of the model: [`Level::Target`] allows its own operators, and no patch adds a node that it has no kernel
-    /// for. A conversion takes the one that it legalises for.
+    /// The target of the model: [`Level::Target`] allows its own operators, and no patch adds a node that it has no
+    /// kernel for. A conversion uses its own target.
     pub target: Arc<Target>,
-    /// Linked-in plugins, by id, of which only what states how exact it is runs.
+    /// Ids of linked-in plugins whose rules run only if they state how exact they are.
     pub stated_only: Vec<String>,
-    /// A rule or pass about which to tell why it was applied or not, at every place.
+    /// The rule or pass to explain: why it was applied or not, at every node.
     pub explain: Option<String>,
-    /// The rule or pass that runs, and no other.
+    /// The only rule or pass to run.
     pub only: Option<String>,
-    /// Rules and passes that do not run.
+    /// Rules and passes to skip.
     pub skip: Vec<String>,
     /// Whether both sides of each match are kept in [`Optimised::matches`].
     pub keep_matches: bool,
     /// Apply this many patches and no more.
     pub stop_after: Option<usize>,
-    /// How often the rules go over the graph at most.
+    /// The limit on sweeps of the rules.
     pub max_sweeps: usize,
-    /// How many nodes the rules may add on balance; [`growth`] of the model unless it is stated.
+    /// The limit on the net number of nodes that rules add; [`growth`] of the model by default.
     pub max_growth: Option<usize>,
-    /// Calls of local functions with at most so many nodes are replaced by what the functions compute.
+    /// Inline calls of local functions with at most this many nodes.
     pub inline: Option<usize>,
-    /// Whether [`outline`] makes local functions, and of how many nodes at least.
+    /// The least number of nodes for local functions that [`outline`] creates; `None` creates none.
     pub outline: Option<usize>,
-    /// Whether [`order`] looks for an order of nodes that needs less memory.
+    /// Whether [`order`] looks for an order of nodes with a lower memory peak.
     pub reorder: bool,
-    /// By how many bytes constants may grow when nodes that hang on them alone are computed in advance; 0 for not at all.
+    /// The limit in bytes on the growth of constants through constant folding; 0 disables it.
     pub fold: u64,
-    /// Parameters and buffers stay what they are, since somebody else gives them by name: nothing is made of them.
+    /// Parameters and buffers are supplied separately, by name: nothing is derived from them.
     pub separate: bool,
 }
 
@@ -127,11 +125,12 @@ impl Default for OptimiseOptions {
     }
 }
 
-/// Applies the rules and passes of `host` to `model`, and computes what hangs on constants alone; `stated` is what the program says about its values,
-/// and moves with them. Returns what was done, and what was found wrong with rules and passes.
+/// Applies the rules and passes of `host` to `model`, and folds constants; `stated` holds the program's statements
+/// about its values, and moves with them. Returns the record of the optimizer, and the defects found in rules and
+/// passes.
 ///
 /// # Errors
-/// [`Code::OPTIMISE_NAME`] when the user asks about a rule that no plugin has.
+/// [`Code::OPTIMISE_NAME`] if the user asks about a rule that no plugin has.
 pub fn optimise(
     host: &Host,
     model: &mut Model,
@@ -171,8 +170,8 @@ pub fn optimise(
     Ok((done, diagnostics))
 }
 
-/// Computes parts of the model in another layout, before the rules look at what stands between transposes. A run that stops
-/// after some patches, or that has one rule, goes without.
+/// Converts regions of the model to another layout, before the rules look at the nodes between transposes. Skipped if
+/// the run is limited to some patches or to one rule.
 fn layouts(model: &mut Model, options: &OptimiseOptions) -> usize {
     if options.stop_after.is_some() || options.only.is_some() || options.fold == 0 {
         return 0;
@@ -204,10 +203,10 @@ fn rewrite(
     engine.finish()
 }
 
-/// Asks whether a plugin of `host` has a rule or pass of this name.
+/// Checks that a plugin of `host` has a rule or pass of this name.
 ///
 /// # Errors
-/// [`Code::OPTIMISE_NAME`] when none has.
+/// [`Code::OPTIMISE_NAME`] if none has.
 pub fn known(host: &Host, name: &str) -> Result<(), Diagnostic> {
     let listed = host.catalog.listed();
     if listed.iter().any(|rule| rule.name == name) {

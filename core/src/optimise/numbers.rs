@@ -1,9 +1,9 @@
-//! Constants that are one number throughout.
+//! Constants whose elements are all one number.
 
 use crate::rules::pattern::Number;
 use crate::tensor::{DType, LazyTensor};
 
-/// Constants of at most this many bytes are compared with a number.
+/// The size in bytes up to which constants are compared with a number.
 const MAX_NUMBERS: u64 = 64 << 10;
 
 /// Whether the tensor is small and all of its elements, at least one, are `number` as their type has it, or

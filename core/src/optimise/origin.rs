@@ -1,4 +1,4 @@
-//! Where a rewritten node comes from: everything that it stands for.
+//! The origins of rewritten nodes: all nodes that they replace.
 
 use rustc_hash::FxHashMap;
 
@@ -8,17 +8,17 @@ use crate::diagnose::{ModuleCall, Origin, OriginId, Origins, Place};
 /// A chain of rewrites merges and merges again; of the parts of an origin this many are named.
 const MAX_PARTS: usize = 32;
 
-/// The name of a node that stands for several says so many of theirs.
+/// The number of replaced nodes that a name lists.
 const MAX_NODES: usize = 3;
 
-/// Origins made by merging, so that the same ones are merged once.
+/// Merged origins, so that equal ones are created once.
 #[derive(Debug, Default)]
 pub(super) struct Merged {
     known: FxHashMap<Vec<OriginId>, OriginId>,
 }
 
 impl Merged {
-    /// One origin for what came from `parts`; the source lines are those of the first.
+    /// Returns one origin for the replacement of `parts`; its source lines are those of the first.
     pub(super) fn of(
         &mut self,
         origins: &mut Origins,
@@ -56,7 +56,7 @@ impl Merged {
     }
 }
 
-/// The first texts, each once; one that was merged before falls into its parts.
+/// Joins the first texts, each once; a previously merged text is split into its parts.
 fn joined<'a>(sign: char, most: usize, texts: impl Iterator<Item = &'a str>) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in texts.flat_map(|text| text.split(sign)).filter(|part| !part.is_empty()) {
@@ -70,7 +70,7 @@ fn joined<'a>(sign: char, most: usize, texts: impl Iterator<Item = &'a str>) -> 
     parts.join(sign.encode_utf8(&mut [0; 4]))
 }
 
-/// The calls of modules that all are inside of.
+/// Returns the module calls that enclose all of them.
 pub(super) fn shared<'a>(mut stacks: impl Iterator<Item = &'a [ModuleCall]>) -> Vec<ModuleCall> {
     let mut shared = stacks.next().map(<[ModuleCall]>::to_vec).unwrap_or_default();
     for stack in stacks {
@@ -80,7 +80,7 @@ pub(super) fn shared<'a>(mut stacks: impl Iterator<Item = &'a [ModuleCall]>) -> 
     shared
 }
 
-/// The path of the innermost module that holds all.
+/// Returns the path of the innermost common module.
 fn common<'a>(mut paths: impl Iterator<Item = &'a str>) -> String {
     let Some(first) = paths.next() else { return String::new() };
     let mut shared: Vec<&str> = first.split('.').collect();

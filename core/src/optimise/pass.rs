@@ -1,4 +1,4 @@
-//! Passes: a plugin edits the graph as a whole, and the host takes it back when it is broken.
+//! Passes: a plugin edits the graph as a whole, and the host reverts the edit if it breaks the graph.
 
 mod callbacks;
 
@@ -21,10 +21,10 @@ use crate::tidy;
 use crate::valid::{self, Stated};
 use callbacks::Run;
 
-/// Findings that are shown of a graph that a pass broke.
+/// The number of findings shown for a graph that a pass broke.
 const SHOWN: usize = 4;
 
-/// What a pass may change, as it was.
+/// A copy of everything that a pass may change.
 struct Backup {
     graph: Graph,
     opsets: Vec<OpsetImport>,
@@ -106,7 +106,7 @@ impl Engine<'_> {
         self.report(diagnostic, id, None);
     }
 
-    /// Why the target does not run what a pass made, where it does not.
+    /// Explains why the target does not run a node that a pass added; `None` if it does.
     fn unsupported(&self, backup: &Backup) -> Option<String> {
         supported::pass(&backup.graph, &self.model.graph, self.model.opset(), &self.options.target)
     }
@@ -117,7 +117,7 @@ impl Engine<'_> {
         }
     }
 
-    /// What a pass broke, when it broke something: a finding that the graph did not have before.
+    /// Returns the findings that the graph did not have before the pass, if any.
     fn broken(&mut self, backup: &Backup, problem: Option<String>) -> Option<Vec<String>> {
         if let Some(problem) = problem {
             return Some(vec![problem]);
@@ -139,7 +139,7 @@ impl Engine<'_> {
         if found.is_empty() {
             return None;
         }
-        // What was wrong before is not the pass's doing.
+        // Problems from before are not the pass's fault.
         let edited = std::mem::replace(&mut self.model.graph, backup.graph.clone());
         let known: FxHashSet<String> =
             messages(valid::validate(self.model, &backup.stated)).into_iter().collect();
@@ -186,7 +186,7 @@ fn messages(found: Vec<Diagnostic>) -> Vec<String> {
     found.into_iter().map(|diagnostic| diagnostic.message).collect()
 }
 
-/// The nodes in the order in which inference needs them: those of a body before the node that holds it.
+/// Collects the nodes in the order that inference needs: those of a body before the node that contains it.
 fn collect(graph: &Graph, block: BlockId, nodes: &mut Vec<crate::ir::NodeId>) {
     for node in graph.order(block) {
         for inner in graph.nodes[node].blocks() {

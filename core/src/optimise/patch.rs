@@ -1,4 +1,4 @@
-//! Patches: checked against what they replace, then applied.
+//! Patches: checked against the match that they replace, then applied.
 
 use super::edit::Journal;
 use super::matcher::Match;
@@ -6,15 +6,15 @@ use crate::diagnose::OriginId;
 use crate::ir::{Model, NodeId, ValueId};
 use crate::valid::{self, Stated};
 
-/// Why a patch cannot be applied; the graph is to be left as it was.
+/// The reason why a patch cannot be applied; the graph must stay unchanged.
 pub(super) type Unsound = String;
 
-/// What the roots of a match make: an entry per output, one root after the other.
+/// Returns the outputs of the roots of a match, one root after the other.
 fn outputs(model: &Model, matched: &Match) -> Vec<Option<ValueId>> {
     matched.roots.iter().flat_map(|root| model.graph.nodes[*root].outputs.iter().copied()).collect()
 }
 
-/// Checks what a rule built in the place of a match: `answer` stands for the outputs of the roots.
+/// Checks the patch that a rule built for a match: `answer` holds the replacements of the outputs of the roots.
 pub(super) fn check(
     model: &mut Model,
     journal: &Journal,
@@ -50,15 +50,15 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Whether anything but what goes with the match reads `value`.
+/// Whether a node that is not removed with the match reads `value`.
 fn is_needed(model: &Model, matched: &Match, value: ValueId) -> bool {
     let graph = &model.graph;
     let inside = |node: NodeId| matched.roots.contains(&node) || matched.nodes.contains(&Some(node));
     graph.is_returned(value) || graph.values[value].uses().iter().any(|place| !inside(place.node))
 }
 
-/// What the patch reads and returns must be defined in front of its place, and must not be what it
-/// replaces.
+/// Checks that the values that the patch reads and returns are defined before its position and do not
+/// belong to the replaced nodes.
 fn visible(
     model: &Model,
     journal: &Journal,
@@ -77,8 +77,8 @@ fn visible(
     Ok(())
 }
 
-/// Applies a patch that was checked: its values take over from the outputs of the roots, and what only
-/// those needed goes. Returns how many nodes went.
+/// Applies a checked patch: its values replace the outputs of the roots, and nodes that only those needed
+/// are removed. Returns the number of removed nodes.
 pub(super) fn apply(
     model: &mut Model,
     stated: &mut Stated,
@@ -109,8 +109,7 @@ pub(super) fn apply(
     }
 }
 
-/// Makes `new` take over from `old`: its readers, what is known about it, and its name when `new` is
-/// `fresh` and has none.
+/// Replaces `old` by `new`: its readers, the facts about it, and its name if `new` is `fresh` and has none.
 pub(super) fn replace(model: &mut Model, stated: &mut Stated, old: ValueId, new: ValueId, fresh: bool) {
     if old == new {
         return;
@@ -118,7 +117,7 @@ pub(super) fn replace(model: &mut Model, stated: &mut Stated, old: ValueId, new:
     let known = model.graph.values[old].ty.clone();
     if let crate::ir::Type::Tensor { dtype: Some(dtype), shape } = known {
         let ty = &mut model.graph.values[new].ty;
-        // What is inferred of a new node may be another expression, which nothing else is known to equal.
+        // The inferred type of a new node may have another expression, whose equality with the old one is not known.
         if fresh { ty.restate(dtype, &shape) } else { ty.fill(dtype, &shape) }
     }
     if let (Some(contents), None) = (model.graph.shape_value(old), model.graph.shape_value(new)) {

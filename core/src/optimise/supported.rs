@@ -1,11 +1,12 @@
-//! What the target of the model runs: rules and passes write no node that it has no kernel for.
+//! Checks that the target runs the nodes that rules and passes add.
 
 use super::edit::Journal;
 use super::matcher::Match;
 use crate::ir::{Graph, Model, NodeId};
 use crate::legalise::{self, Target};
 
-/// Why a patch is not applied: it adds a node that `target` does not run, and the target runs all that the patch replaces.
+/// Returns the reason to reject a patch: it adds a node that `target` does not run, and the target runs all that it
+/// replaces.
 pub(super) fn patch(model: &Model, target: &Target, journal: &Journal, matched: &Match) -> Option<String> {
     let (graph, opset) = (&model.graph, model.opset());
     let mut replaced = matched.roots.iter().copied().chain(matched.nodes.iter().copied().flatten());
@@ -16,7 +17,7 @@ pub(super) fn patch(model: &Model, target: &Target, journal: &Journal, matched: 
     Some(describe(graph, target, *lacking))
 }
 
-/// Why a pass is taken back: in `after` there are more nodes that `target` does not run than in `before`.
+/// Returns the reason to revert a pass: `after` has more nodes that `target` does not run than `before`.
 pub(super) fn pass(before: &Graph, after: &Graph, opset: i64, target: &Target) -> Option<String> {
     if target.takes_everything() {
         return None;

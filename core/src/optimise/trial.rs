@@ -1,4 +1,4 @@
-//! Trying a rule: a model in which its pattern stands, computed before and after it by ONNX's evaluator.
+//! Trials of rules: ONNX's evaluator computes a model with an instance of the pattern, before and after the rule.
 
 mod instance;
 
@@ -11,42 +11,42 @@ use crate::ops::{self, Limits, Tensor, Value};
 use crate::tensor::{DType, Kind};
 use crate::valid::Stated;
 
-/// A rule, and what the names of its pattern are to stand for.
+/// A rule, with bindings for the names of its pattern.
 #[derive(Clone, Debug, Default)]
 pub struct Trial {
     /// The rule, by name.
     pub name: String,
     /// Its pattern.
     pub pattern: String,
-    /// Types of the values; parts that may be missing are, unless they stand here.
+    /// Types of the values; optional parts without a type are omitted.
     pub values: BTreeMap<String, (DType, Vec<u64>)>,
-    /// Values of the attributes. One that is not there is left out.
+    /// Values of the attributes; one without a value is omitted.
     pub attributes: BTreeMap<String, Attr>,
     /// The opset of the model.
     pub opset: i64,
-    /// How far results may differ, relative to the larger of 1 and the value; 0 for not at all.
+    /// The bound on the difference of results, relative to the larger of 1 and the value; 0 for equality.
     pub bound: f64,
-    /// What values are drawn from.
+    /// The seed for drawn values.
     pub seed: u64,
 }
 
-/// What came of a trial.
+/// The outcome of a trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The rule was applied, and both sides agree.
     Agree,
     /// The rule was not applied, for this reason.
     NotApplied(String),
-    /// Both sides differ, as this says.
+    /// Both sides differ, with a description.
     Differ(String),
 }
 
 impl Trial {
-    /// Draws values, and computes them before and after the rule. An exact rule is tried with NaN, infinities and -0 as
-    /// well where the seed is odd.
+    /// Draws values, and computes them before and after the rule. If the seed is odd, an exact rule is also tried with
+    /// NaN, infinities and -0.
     ///
     /// # Errors
-    /// Why the pattern cannot be tried: a type is missing, or its operators do not run with these.
+    /// The reason why the pattern cannot be tried: a type is missing, or its operators do not run with these.
     pub fn run(&self, host: &Host) -> Result<Verdict, String> {
         let mut random = Random { state: self.seed, special: self.bound == 0.0 && self.seed % 2 == 1 };
         let (before, inputs) = instance::of(self, &mut random)?;
@@ -81,7 +81,7 @@ impl Trial {
     }
 }
 
-/// Where and how two tensors differ by more than `bound`.
+/// Describes the first difference of two tensors beyond `bound`.
 fn differs(wanted: &Tensor, found: &Tensor, bound: f64) -> Option<String> {
     if (wanted.dtype(), wanted.shape()) != (found.dtype(), found.shape()) {
         return Some(format!("{} became {}", wanted.describe(), found.describe()));
@@ -100,7 +100,7 @@ fn differs(wanted: &Tensor, found: &Tensor, bound: f64) -> Option<String> {
 /// Draws numbers; the same for the same seed.
 struct Random {
     state: u64,
-    /// Whether to draw what arithmetic treats in its own way.
+    /// Whether to draw values that arithmetic treats specially.
     special: bool,
 }
 
@@ -153,5 +153,5 @@ impl Random {
     }
 }
 
-/// The elements of a tensor that is drawn.
+/// The limit on elements of a drawn tensor.
 const MAX_ELEMENTS: usize = 1 << 20;

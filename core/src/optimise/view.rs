@@ -2,7 +2,7 @@
 
 use crate::tensor::LazyTensor;
 
-/// Why there is no view.
+/// The reason why there is no view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoView {
     /// Its elements would have to be copied.
@@ -25,7 +25,7 @@ pub(super) fn view(data: &LazyTensor, axes: &[u32], dims: &[u64]) -> Result<Lazy
     if axes.len() != rank || count.is_none() || count != data.elements() {
         return Err(NoView::Invalid);
     }
-    // Elements that share bytes have no strides.
+    // Elements smaller than a byte have no strides.
     if !data.dtype.bits().is_multiple_of(8) || data.dtype.bits() == 0 {
         let plain = data.strides.is_none() && axes.is_sorted();
         return if plain { data.reshape(dims).ok_or(NoView::NeedsCopy) } else { Err(NoView::NeedsCopy) };

@@ -1,7 +1,7 @@
-//! `DequantizeLinear` in front of what reads a weight.
+//! Inserts `DequantizeLinear` before the readers of a quantised weight.
 //!
-//! Codes are stored as `[K, N]` with the blocks along the first axis, and each product has a
-//! `DequantizeLinear` of its own without anything in between: this is what runtimes fuse.
+//! Codes are stored as `[K, N]` with the blocks along the first axis, and each product directly reads its
+//! own `DequantizeLinear`: this is the pattern that runtimes fuse.
 
 use super::edit::{self, Front};
 use super::quantise::{Plan, Target};
@@ -10,7 +10,7 @@ use crate::ir::{Model, NodeId, ValueId};
 use crate::tensor::LazyTensor;
 use crate::tensor::transform::{Bits, Blocks, Part};
 
-/// The parts of a quantised weight that `DequantizeLinear` takes.
+/// The initializers of a quantised weight for `DequantizeLinear`.
 #[derive(Clone)]
 struct Parts {
     codes: LazyTensor,
@@ -20,12 +20,12 @@ struct Parts {
     blocks: Blocks,
 }
 
-/// Puts `DequantizeLinear` in front of everything that reads the weight. Returns the bytes that are
-/// stored, or why it stays.
+/// Inserts `DequantizeLinear` before every reader of the weight. Returns the number of stored bytes, or the
+/// reason why the weight stays.
 pub(super) fn apply(model: &mut Model, target: &Target, plan: &Plan<'_>) -> Result<u64, &'static str> {
     let Target { data, axis, readers, is_known, .. } = target;
     let is_read = !(readers.products.is_empty() && readers.lookups.is_empty());
-    // What is bound to the order of its elements stays as it lies.
+    // A weight whose element order is fixed keeps its layout.
     let turned = if *axis == 0 { Some(data.clone()) } else { data.permute(&[1, 0]) };
     let is_known = *is_known && readers.lookups.iter().all(|node| lookup::is_possible(&model.graph, *node));
     let turned = turned.filter(|_| is_known && is_read);
@@ -62,7 +62,7 @@ impl Parts {
         all.into_iter().flatten().filter_map(LazyTensor::byte_len).sum()
     }
 
-    /// Where the blocks lie, as `DequantizeLinear` says it.
+    /// Returns the attributes of `DequantizeLinear` that describe the blocks.
     fn attributes(&self, plan: &Plan<'_>) -> Vec<(&'static str, i64)> {
         let Blocks { axis, size } = self.blocks;
         match plan.scheme.block {
@@ -71,13 +71,13 @@ impl Parts {
         }
     }
 
-    /// Stores the parts in the place of the weight.
+    /// Replaces the weight by the parts.
     fn store(self, model: &mut Model, target: &Target) -> Vec<ValueId> {
         let codes = edit::supplant(&mut model.graph, target.value, self.codes.clone());
         self.with(codes, model, &target.name)
     }
 
-    /// Stores the parts once more, with names that begin with `name`.
+    /// Stores another copy of the parts, with names that begin with `name`.
     fn copy(self, model: &mut Model, name: &str) -> Vec<ValueId> {
         let codes = model.graph.add_initializer(Some(name.into()), self.codes.clone());
         self.with(codes, model, name)
@@ -94,7 +94,7 @@ impl Parts {
     }
 }
 
-/// One operator for all readers, with the codes as the weight lies.
+/// Emits one operator for all readers, with the codes in the layout of the weight.
 fn at_once(model: &mut Model, target: &Target, plan: &Plan<'_>) -> Result<u64, &'static str> {
     let parts = parts(&target.data, target.axis, plan).ok_or("it cannot be cut into blocks")?;
     let (bytes, attributes) = (parts.bytes(), parts.attributes(plan));
@@ -107,8 +107,8 @@ fn at_once(model: &mut Model, target: &Target, plan: &Plan<'_>) -> Result<u64, &
     Ok(bytes)
 }
 
-/// One operator for each reader, with the codes as products take them: `[K, N]`. Each reader has initializers of its
-/// own, since runtimes fuse only what nothing else reads; data files hold them once.
+/// Emits one operator for each reader, with the codes as products take them: `[K, N]`. Each reader has its own
+/// initializers, since runtimes fuse only operators with a single reader; data files hold the bytes once.
 fn by_reader(
     model: &mut Model,
     target: &Target,
@@ -157,10 +157,10 @@ fn looked_up(parts: &Parts, turned: &LazyTensor, plan: &Plan<'_>) -> Result<Part
     Ok(rows)
 }
 
-/// Has a product read the codes, stored in the order in which it takes them.
+/// Makes a product read the codes, stored in its order of axes.
 ///
-/// In a branch the codes are initializers of the branch, and restored there: runtimes fuse what lies in one graph, and a
-/// branch that is not taken costs nothing. Inside of a loop a weight would be restored in every round.
+/// In a branch the codes are initializers of the branch, and dequantised there: runtimes fuse within one graph, and a
+/// branch that is not taken costs nothing. Inside a loop, a weight would be dequantised in every iteration.
 fn multiply(model: &mut Model, product: NodeId, stored: &[ValueId], attributes: &[(&str, i64)]) {
     let graph = &mut model.graph;
     let is_repeated = edit::is_repeated(graph, product);

@@ -1,11 +1,11 @@
-//! Edits of graphs that several transforms of weights need.
+//! Edits of graphs that the transforms of weights share.
 
 use crate::ir::{Attr, Attribute, Graph, Model, NodeId, Type, ValueId};
 use crate::ops::infer::infer;
 use crate::tensor::LazyTensor;
 
-/// Gives the data and the name of the weight `old` to a new initializer at its place in the order, and
-/// returns that. Nothing reads it yet; `old` still has its readers and no name.
+/// Moves the name of the weight `old` to a new initializer with `data` at its position, and returns that.
+/// Nothing reads it yet; `old` still has its readers and no name.
 pub(super) fn supplant(graph: &mut Graph, old: ValueId, data: LazyTensor) -> ValueId {
     let name = graph.values[old].name.take();
     let new = graph.add_weight(name, data);
@@ -45,13 +45,13 @@ pub(super) fn is_repeated(graph: &Graph, node: NodeId) -> bool {
     false
 }
 
-/// The type of what a node gives first.
+/// Returns the type of a node's first output.
 pub(super) fn output_type(graph: &Graph, node: NodeId) -> Option<Type> {
     let output = graph.nodes[node].outputs.first().copied().flatten()?;
     Some(graph.values[output].ty.clone())
 }
 
-/// Makes everything that reads the only output of `old` read `new`, which takes its name, and removes it.
+/// Makes all readers of the only output of `old` read `new`, which takes its name, and removes `old`.
 pub(super) fn replace(graph: &mut Graph, old: NodeId, new: ValueId) {
     let Some(output) = graph.nodes[old].outputs.first().copied().flatten() else { return };
     graph.values[new].ty = graph.values[output].ty.clone();
@@ -60,7 +60,7 @@ pub(super) fn replace(graph: &mut Graph, old: NodeId, new: ValueId) {
     graph.remove(old);
 }
 
-/// Adds nodes in front of another one, with its origin.
+/// Inserts nodes before another one, with its origin.
 pub(super) struct Front<'a> {
     pub(super) model: &'a mut Model,
     pub(super) next: NodeId,

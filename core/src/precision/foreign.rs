@@ -1,4 +1,4 @@
-//! Weights that plugins change.
+//! Weights that plugins transform.
 
 use super::select::weights;
 use super::{Changed, PluginTransform, edit};
@@ -47,7 +47,7 @@ pub(super) fn apply(
     }
 }
 
-/// The weight after the transform. The graph stays, so that the shape must; another type is cast back.
+/// Returns the transformed weight. The graph does not change, so the shape must stay; another type is cast back.
 fn replaced(data: &LazyTensor, foreign: Foreign) -> Result<LazyTensor, Diagnostic> {
     let refuse = |what: &str| Diagnostic::error(Code::WEIGHT_SCHEME, format!("a transform {what}"));
     let made = data

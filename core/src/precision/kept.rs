@@ -1,10 +1,10 @@
-//! Weights that are not quantised, and why.
+//! Weights that are not quantised, with the reasons.
 
 use rustc_hash::FxHashSet;
 
 use crate::diagnose::{Code, Diagnostic, Severity};
 
-/// So many weights have a note of their own for the same reason.
+/// The number of weights up to which each has its own note for one reason.
 const FEW: usize = 8;
 
 /// Weights by the reason for which they stay, in the order in which it was found.
@@ -15,7 +15,7 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Notes that the weight `name` stays, and why; the first reason counts.
+    /// Records that the weight `name` stays, with the reason; the first reason is kept.
     pub(super) fn add(&mut self, name: &str, why: &'static str) {
         if !self.seen.insert(name.to_owned()) {
             return;

@@ -1,6 +1,6 @@
-//! Rows that are looked up in a quantised weight: only these are restored.
+//! Lookups of rows in a quantised weight: only these rows are dequantised.
 //!
-//! The weight lies as products take it, `[K, N]`, so that both read what is stored once: a row of `K` is
+//! The weight is stored as products take it, `[K, N]`, so that both share the stored bytes: a row of `K` is
 //! a column there.
 
 use super::edit::{self, Front};
@@ -25,8 +25,9 @@ fn indices(graph: &Graph, node: NodeId) -> Option<(ValueId, usize)> {
     Some((indices, ty.shape()?.rank()?))
 }
 
-/// Puts the restored rows in the place of the `Gather` at `old`. `stored` are the codes `[K, N]`, the scales
-/// and the zero points; those of four bits as bytes. `attributes` say to `DequantizeLinear` where blocks lie.
+/// Replaces the `Gather` at `old` by the dequantised rows. `stored` are the codes `[K, N]`, the scales and
+/// the zero points; those of four bits as bytes. `attributes` are those of `DequantizeLinear` that describe
+/// the blocks.
 pub(super) fn apply(
     model: &mut Model,
     old: NodeId,
@@ -85,15 +86,15 @@ fn rows(
     )
 }
 
-/// Where codes of four bits lie.
+/// The positions of four-bit codes.
 struct Places {
     /// The byte.
     bytes: ValueId,
-    /// By how many bits it is shifted.
+    /// The number of bits to shift by.
     by: ValueId,
 }
 
-/// The places of the columns `indices`, negative ones from the end: rows fill whole bytes.
+/// Returns the positions of the columns `indices`, negative ones from the end: rows fill whole bytes.
 fn places(front: &mut Front<'_>, indices: ValueId) -> Option<Places> {
     let dtype = front.model.graph.values[indices].ty.dtype()?;
     let mut number = |n: i64| -> Option<ValueId> {
@@ -112,7 +113,7 @@ fn places(front: &mut Front<'_>, indices: ValueId) -> Option<Places> {
     Some(Places { bytes, by })
 }
 
-/// The codes of four bits at `places` along `axis`, as codes of eight.
+/// Returns the four-bit codes at `places` along `axis`, as eight-bit codes.
 fn nibbles(
     front: &mut Front<'_>,
     table: ValueId,

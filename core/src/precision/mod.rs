@@ -1,9 +1,10 @@
-//! Storing weights with fewer bits.
+//! Stores weights with fewer bits.
 //!
-//! The computation keeps its types: a weight that is stored in a lower type goes through a `Cast`, a
-//! quantised one through `DequantizeLinear`, right where the initializer is read, so that a runtime can
-//! fuse it with the product. Only `MatMulNBits` takes the place of one, and rows that are looked up are restored
-//! by themselves. No weight is held in memory: what happens to its bytes is a transform of its [`LazyTensor`](crate::tensor::LazyTensor), and the writer streams.
+//! The computation keeps its types: a weight that is stored in a lower type goes through a `Cast`, a quantised one
+//! through `DequantizeLinear`, right where the initializer is read, so that a runtime can fuse it with the product.
+//! Only `MatMulNBits` replaces the product, and of a weight that is looked up only the selected rows are dequantised.
+//! No weight is held in memory: each change of its bytes is a transform of its
+//! [`LazyTensor`](crate::tensor::LazyTensor), and the writer streams.
 
 mod dequantize;
 mod edit;
@@ -37,30 +38,29 @@ use crate::ir::Model;
 use crate::tensor::DType;
 use crate::tidy;
 
-/// What is to happen to weights.
+/// The user's options for the stored form of weights.
 #[derive(Clone, Debug, Default)]
 pub struct PrecisionOptions {
     /// The type in which parameters and buffers of a wider floating-point type are stored. Those with
     /// fewer than two axes stay: scales of norms and biases are small, and much depends on them.
     pub dtype: Option<DType>,
-    /// Weights whose type stays besides.
+    /// Weights whose type stays in any case.
     pub keep: Patterns,
-    /// What happens to a weight that has values beyond the range of [`dtype`](Self::dtype).
+    /// The treatment of a weight that has values beyond the range of [`dtype`](Self::dtype).
     pub overflow: Overflow,
-    /// How weights are quantised, if they are.
+    /// How weights are quantised, if at all.
     pub quantise: Option<Scheme>,
-    /// The weights to quantise; without patterns those that products (`MatMul`, `Gemm`) take, and
-    /// nothing else.
+    /// The weights to quantise; without patterns only those that products (`MatMul`, `Gemm`) take.
     pub quantise_only: Patterns,
-    /// Weights that are not quantised.
+    /// Weights that must not be quantised.
     pub quantise_skip: Patterns,
-    /// Transforms of plugins, in order. They come before everything else.
+    /// Transforms of plugins, in order. They run first.
     pub transforms: Vec<PluginTransform>,
     /// A pattern may match nothing, which is a warning: it is meant for another program.
     pub several: bool,
 }
 
-/// A transform of a plugin, and the weights that it changes.
+/// A transform of a plugin, and the weights to apply it to.
 #[derive(Clone, Debug)]
 pub struct PluginTransform {
     /// The id of the plugin.
@@ -71,7 +71,7 @@ pub struct PluginTransform {
     pub only: Patterns,
 }
 
-/// What happens to a weight that has values beyond the range of the type that it is to be stored in.
+/// The treatment of a weight that has values beyond the range of the type that it is to be stored in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Overflow {
     /// The conversion fails.
@@ -83,23 +83,23 @@ pub enum Overflow {
     Allow,
 }
 
-/// What happened to weights.
+/// The changes to weights.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Changed {
-    /// Weights that are stored in a lower type.
+    /// The number of weights stored in a lower type.
     pub narrowed: usize,
-    /// Weights that are quantised.
+    /// The number of quantised weights.
     pub quantised: usize,
-    /// Weights that a plugin changes.
+    /// The number of weights that a plugin transformed.
     pub foreign: usize,
-    /// The bytes of all of these, as they were.
+    /// The original size of all of these in bytes.
     pub bytes_before: u64,
-    /// The bytes that take their place.
+    /// Their new size in bytes.
     pub bytes_after: u64,
 }
 
 impl Changed {
-    /// What the metadata of the model says about it: how many weights, by what happened to them.
+    /// Returns the metadata of the model about it: the number of weights by the kind of change.
     pub(crate) fn to_json(self) -> String {
         let Self { narrowed, quantised, foreign, .. } = self;
         serde_json::json!({ "lower_type": narrowed, "quantised": quantised, "by_plugins": foreign })
@@ -114,11 +114,11 @@ impl PrecisionOptions {
     }
 }
 
-/// Asks whether every pattern of `options` matches a weight of `model`, before rules make others of them. A model of
-/// several has warnings.
+/// Checks that every pattern of `options` matches a weight of `model`, before rules transform them. For one model of
+/// several, mismatches are warnings.
 ///
 /// # Errors
-/// `OP663` when a pattern matches none.
+/// `OP663` if a pattern matches none.
 pub fn known(model: &Model, options: &PrecisionOptions) -> Result<Vec<Diagnostic>, Report> {
     let unmatched = [&options.keep, &options.quantise_only, &options.quantise_skip]
         .into_iter()
@@ -139,13 +139,13 @@ pub fn known(model: &Model, options: &PrecisionOptions) -> Result<Vec<Diagnostic
     Err(Report { diagnostics, origins: model.origins.clone() })
 }
 
-/// Stores the weights of `model` as `options` say. Quantised weights come first; what is left takes the
-/// lower type. Last, if `turn` is set, weights that products read through a transpose are stored transposed. A pattern that
-/// matches nothing is for [`known`].
+/// Stores the weights of `model` as `options` say. Weights are quantised first; the others take the lower type. Last,
+/// if `turn` is set, weights that products read through a transpose are stored transposed. [`known`] reports patterns
+/// that match nothing.
 ///
 /// # Errors
-/// `OP660` when values do not fit, `OP662` when the opset or the form lacks what is asked for, and whatever
-/// reading a weight brings.
+/// `OP660` if values do not fit, `OP662` if the opset or the form lacks a requested feature, and errors of reading
+/// a weight.
 pub fn apply(
     host: &Host,
     model: &mut Model,
@@ -166,7 +166,7 @@ pub fn apply(
         let mut kept = Kept::default();
         stacks::apply(model, scheme.form, &mut choice, &mut kept);
         packed::apply(model, scheme, &mut choice);
-        // What others were made of is not there any more.
+        // Removes the initializers that the joined ones replaced.
         tidy::tidy(&mut model.graph);
         let problems = &mut report.diagnostics;
         notes.extend(quantise::apply(host, model, scheme, &choice, kept, &mut changed, problems));

@@ -1,4 +1,4 @@
-//! Weights in a lower type, with a `Cast` to the type that the computation takes.
+//! Stores weights in a lower type, with a `Cast` to the type of the computation.
 
 use rustc_hash::FxHashMap;
 
@@ -40,7 +40,7 @@ pub(super) fn apply(
     for (value, name, data) in candidates {
         let twins = cast.entry(data.fingerprint()).or_default();
         if let Some((_, twin)) = twins.iter().find(|(other, _)| other.same_bytes(&data)) {
-            // Tied weights share what is stored and the node behind it.
+            // Tied weights share the stored bytes and the node that reads them.
             model.graph.replace_uses(value, *twin);
             continue;
         }
@@ -72,7 +72,7 @@ pub(super) fn apply(
     }
 }
 
-/// Whether the values of a weight fit; a warning where they do not and that is allowed.
+/// Whether the values of a weight fit; a warning if they do not but that is allowed.
 fn fits(
     name: &str,
     data: &LazyTensor,

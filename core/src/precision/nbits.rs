@@ -1,5 +1,5 @@
-//! `MatMulNBits` in the place of products, and `GatherBlockQuantized` in that of lookups: operators of ONNX
-//! Runtime. Both read the same codes, which are stored once.
+//! Replaces products by `MatMulNBits`, and lookups by `GatherBlockQuantized`: operators of ONNX Runtime.
+//! Both read the same codes, which are stored once.
 
 use super::edit::{self, Front};
 use super::quantise::{Plan, Target};
@@ -12,8 +12,7 @@ use crate::tensor::{DType, LazyTensor};
 /// The domain of ONNX Runtime's own operators.
 const MICROSOFT: &str = "com.microsoft";
 
-/// What the user is told when `products` of them round what they multiply the weights with, to codes of 8
-/// bits in blocks.
+/// Returns the note that `products` of them round their other operand to 8-bit codes in blocks.
 pub(super) fn rounds(scheme: &Scheme, products: usize) -> Option<Diagnostic> {
     (scheme.form == Form::MatMulNBits && scheme.accuracy_level == 4 && products > 0).then_some(())?;
     let message = format!(
@@ -23,7 +22,7 @@ pub(super) fn rounds(scheme: &Scheme, products: usize) -> Option<Diagnostic> {
     Some(note.help("`--accuracy-level 1` keeps it unchanged; verification measures both errors together"))
 }
 
-/// Replaces everything that reads the weight. Returns the bytes that are stored, or why it stays.
+/// Replaces every reader of the weight. Returns the number of stored bytes, or the reason why the weight stays.
 pub(super) fn apply(model: &mut Model, target: &Target, plan: &Plan<'_>) -> Result<u64, &'static str> {
     let Plan { scheme, size, .. } = *plan;
     let Target { name, data, axis, readers, is_known, .. } = target;
@@ -94,7 +93,7 @@ fn scales(graph: &Graph, node: NodeId) -> bool {
     node.is("Gemm") && (node.int("transA").unwrap_or(0) != 0 || float("alpha") != 1.0 || float("beta") != 1.0)
 }
 
-/// Puts `MatMulNBits`, and an `Add` for the third operand of a `Gemm`, in the place of a product.
+/// Replaces a product by `MatMulNBits`, and an `Add` for the third operand of a `Gemm`.
 fn multiply(model: &mut Model, old: NodeId, weight: &[ValueId], attributes: &[(&str, i64)]) {
     let node = &model.graph.nodes[old];
     let (left, bias) = (node.inputs.first().copied().flatten(), node.inputs.get(2).copied().flatten());
@@ -109,7 +108,7 @@ fn multiply(model: &mut Model, old: NodeId, weight: &[ValueId], attributes: &[(&
     edit::replace(&mut model.graph, old, result);
 }
 
-/// Puts `GatherBlockQuantized` in the place of a `Gather`.
+/// Replaces a `Gather` by `GatherBlockQuantized`.
 fn look_up(model: &mut Model, old: NodeId, weight: &[ValueId], attributes: &[(&str, i64)]) {
     let indices = model.graph.nodes[old].inputs.get(1).copied().flatten();
     let Some((indices, ty)) = indices.zip(edit::output_type(&model.graph, old)) else { return };

@@ -1,7 +1,7 @@
-//! Products of one value with several weights are one product, which is split, before the weights are quantised.
+//! Joins products of one value with several weights into one product, which is split, before the weights are quantised.
 //!
-//! The blocks of a quantised form run along the sums, so that codes and scales are those of the single weights. A runtime
-//! takes one value apart for all of them, and starts one kernel.
+//! The blocks of a quantised form run along the summed axis, so codes and scales are those of the single weights. A
+//! runtime quantises the value once for all of them, and starts one kernel.
 
 use rustc_hash::FxHashMap;
 
@@ -12,7 +12,7 @@ use crate::ir::{Attr, Attribute, BlockId, Graph, Model, NodeId, ValueId};
 use crate::ops::infer::infer;
 use crate::tensor::{DType, LazyTensor};
 
-/// A product that may join others.
+/// A product that can be joined with others.
 struct Part {
     node: NodeId,
     name: String,
@@ -20,11 +20,11 @@ struct Part {
     rows: LazyTensor,
 }
 
-/// Where products can be one: in a block, of a value, with weights of a type and a width.
+/// Products with equal keys can be joined: the block, the value, the type and the width of the weight.
 type Key = (BlockId, ValueId, DType, u64);
 
-/// Joins the products of the weights of `choice`. Weights that a plugin quantises stay apart, as the plugin is asked
-/// by their names; so do those that somebody else reads. Returns how many products went.
+/// Joins the products of the weights of `choice`. Weights that a plugin quantises stay separate, because the plugin
+/// is asked by their names; so do those that other nodes read. Returns the number of removed products.
 pub(super) fn apply(model: &mut Model, scheme: &Scheme, choice: &mut Choice<'_>) -> usize {
     if scheme.quantiser.is_some() || model.opset() < 13 {
         return 0;
@@ -42,7 +42,7 @@ pub(super) fn apply(model: &mut Model, scheme: &Scheme, choice: &mut Choice<'_>)
     gone
 }
 
-/// The products that can be one, in the order of the first of them.
+/// Returns the products that can be joined, in the order of the first of them.
 fn alike(graph: &Graph, choice: &Choice<'_>) -> Vec<Vec<Part>> {
     let mut found: FxHashMap<NodeId, (Key, Part)> = FxHashMap::default();
     for (value, name) in weights(graph) {
@@ -67,7 +67,7 @@ fn alike(graph: &Graph, choice: &Choice<'_>) -> Vec<Vec<Part>> {
     groups
 }
 
-/// The `MatMul` that alone reads the weight `value`.
+/// Returns the `MatMul` that is the only reader of the weight `value`.
 fn part(graph: &Graph, value: ValueId, name: &str) -> Option<(Key, Part)> {
     let data = graph.initializer(value)?;
     let takes = matches!(data.dtype, DType::F32 | DType::F16 | DType::BF16);
@@ -85,7 +85,8 @@ fn part(graph: &Graph, value: ValueId, name: &str) -> Option<(Key, Part)> {
     Some((key, Part { node: product.node, name: name.to_owned(), rows }))
 }
 
-/// Puts one product and a `Split` in the place of the first of `parts`; the others go. Returns the weight of all of them.
+/// Replaces the first of `parts` by one product and a `Split`, and removes the others. Returns the weight of all of
+/// them.
 fn pack(model: &mut Model, parts: &[Part]) -> Option<ValueId> {
     let opset = model.opset();
     let first = parts.first()?.node;

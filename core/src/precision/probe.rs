@@ -1,22 +1,22 @@
-//! What values a weight has, found by streaming through it once.
+//! Statistics of a weight's values, collected by streaming through it once.
 
 use crate::tensor::{DType, Error, LazyTensor, Transform};
 
-/// The memory in bytes that looking takes.
+/// The memory limit of a probe, in bytes.
 const BUDGET: usize = 8 << 20;
 
-/// What was found.
+/// The result.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Probe {
-    /// Finite values that have no finite place in the type, and infinite ones where it has none at all.
+    /// The number of finite values that overflow the type, and of infinite ones if it has no infinity.
     pub(super) beyond: u64,
     /// The largest of them, without its sign.
     pub(super) largest: f64,
-    /// Values that are no finite numbers.
+    /// The number of infinite and NaN values.
     pub(super) not_finite: u64,
 }
 
-/// Looks at the values of `data` with `to` in mind. One whose bytes nobody has given has none.
+/// Examines the values of `data` for a conversion to `to`. A missing weight has no values.
 pub(super) fn probe(data: &LazyTensor, to: DType) -> Result<Probe, Error> {
     let mut found = Probe::default();
     if data.unbound().is_some() {
@@ -25,7 +25,7 @@ pub(super) fn probe(data: &LazyTensor, to: DType) -> Result<Probe, Error> {
     let limit = limit(to);
     let mut take = |value: f64| {
         found.not_finite += u64::from(!value.is_finite());
-        // An infinity keeps its meaning where the type has one.
+        // An infinity is kept if the type has one.
         if value.abs() > limit && (value.is_finite() || to.bits() == 8) {
             found.beyond += 1;
             found.largest = found.largest.max(value.abs());
@@ -34,7 +34,7 @@ pub(super) fn probe(data: &LazyTensor, to: DType) -> Result<Probe, Error> {
     let wide = if data.dtype == DType::F64 { None } else { data.then(Transform::Cast(DType::F32)) };
     match wide {
         Some(wide) => wide.stream(0..wide.byte_len().unwrap_or(0), BUDGET, &mut |bytes: &[u8]| {
-            // Whole pieces first: almost no weight has values that matter here.
+            // Whole chunks first: almost no weight has such values.
             let values = || bytes.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b));
             let largest = values().fold(0f32, |most, value| {
                 let value = value.abs();
@@ -53,8 +53,8 @@ pub(super) fn probe(data: &LazyTensor, to: DType) -> Result<Probe, Error> {
     Ok(found)
 }
 
-/// The largest number that rounds to a finite one, or to the largest one without being cut off. A number
-/// halfway to the next power of two would be rounded to it.
+/// Returns the largest number that rounds to a finite one, or to the largest one without saturation. A
+/// number halfway to the next power of two would round up to it.
 fn limit(to: DType) -> f64 {
     let half = f64::midpoint;
     match to {

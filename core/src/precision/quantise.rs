@@ -13,15 +13,15 @@ use crate::tensor::transform::{Bits, Blocks, Part, Quantise, SharedQuantiser};
 use crate::tensor::{DType, LazyTensor, Transform};
 use crate::weights::{Found, quantiser};
 
-/// A weight that is to be quantised.
+/// A weight to be quantised.
 pub(super) struct Target {
     pub(super) value: ValueId,
     pub(super) name: String,
     pub(super) data: LazyTensor,
-    /// The axis of the blocks: the one that products sum over.
+    /// The axis of the blocks: the summed axis.
     pub(super) axis: usize,
     pub(super) readers: Readers,
-    /// Whether all readers are products and lookups that take the weight apart along this axis.
+    /// Whether all readers are products and lookups that use this axis.
     pub(super) is_known: bool,
 }
 
@@ -40,7 +40,7 @@ impl Plan<'_> {
     }
 }
 
-/// The plugin's quantiser for each weight: one for all weights that are the same tensor, which are then
+/// The plugin's quantiser for each weight: shared by all weights that are the same tensor, which are then
 /// stored once.
 #[derive(Default)]
 struct Choosers {
@@ -64,7 +64,8 @@ impl Choosers {
     }
 }
 
-/// Quantises the weights of `choice`; returns notes about those that stay, `kept` among them, and about products that round.
+/// Quantises the weights of `choice`; returns notes about those that stay, including `kept`, and about products that
+/// round.
 pub(super) fn apply(
     host: &Host,
     model: &mut Model,
@@ -117,7 +118,7 @@ pub(super) fn apply(
     notes
 }
 
-/// Whether the opset and the form have what the scheme asks for.
+/// Checks that the opset and the form support the scheme.
 fn possible(scheme: &Scheme, opset: i64) -> Result<(), Diagnostic> {
     let refuse =
         |message: String, help: &str| Err(Diagnostic::error(Code::WEIGHT_SCHEME, message).help(help));
@@ -145,7 +146,7 @@ fn possible(scheme: &Scheme, opset: i64) -> Result<(), Diagnostic> {
     }
 }
 
-/// The weights of `choice`. Integers are no floats: what is quantised already stays.
+/// Returns the weights of `choice`. Quantised weights stay: their integers are not floats.
 fn targets(graph: &Graph, choice: &Choice<'_>, kept: &mut Kept) -> Vec<Target> {
     let mut found = Vec::new();
     for (value, name) in weights(graph) {

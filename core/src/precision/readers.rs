@@ -1,4 +1,4 @@
-//! What reads a weight: products, with the axis along which they sum, and lookups of rows.
+//! The readers of a weight: products, with the axis along which they sum, and lookups of rows.
 
 use crate::ir::{Attr, Graph, NodeId, ValueId};
 
@@ -7,11 +7,11 @@ use crate::ir::{Attr, Graph, NodeId, ValueId};
 pub(super) struct Product {
     /// The `MatMul` or `Gemm`.
     pub(super) node: NodeId,
-    /// The axis of the weight that it sums over.
+    /// The axis of the weight along which it sums.
     pub(super) axis: usize,
 }
 
-/// Everything that reads a weight of two axes.
+/// The readers of a weight of two axes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Readers {
     /// Products that read it, directly or through a `Transpose`.
@@ -23,7 +23,7 @@ pub(super) struct Readers {
 }
 
 impl Readers {
-    /// Who reads the weight `value`.
+    /// Returns the readers of the weight `value`.
     pub(super) fn of(graph: &Graph, value: ValueId) -> Self {
         let mut found = Self { others: graph.is_returned(value), ..Self::default() };
         for place in graph.values[value].uses() {
@@ -49,8 +49,8 @@ impl Readers {
         found
     }
 
-    /// The axis along which everything takes the weight apart: that of the sums, or the rows that are looked
-    /// up; the last one where nothing does. `None` when readers do not agree.
+    /// Returns the axis that all readers use: the summed axis, or the rows of a lookup; the last one if
+    /// there is none. `None` if readers do not agree.
     pub(super) fn axis(&self) -> Option<usize> {
         let looked_up = self.lookups.iter().map(|_| 1);
         let mut axes = self.products.iter().map(|product| product.axis).chain(looked_up);
@@ -80,7 +80,7 @@ fn is_lookup(graph: &Graph, node: NodeId, index: u32) -> bool {
         && node.inputs.first() != node.inputs.get(1)
 }
 
-/// Whether a permutation of two axes swaps them, which it does when none is stated.
+/// Whether a permutation of two axes swaps them, which is also the default.
 fn swaps(perm: Option<&Attr>) -> bool {
     match perm {
         Some(Attr::Ints(perm)) => perm.as_slice() == [1, 0],

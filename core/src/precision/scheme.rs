@@ -5,22 +5,22 @@ use std::str::FromStr;
 use crate::tensor::transform::Bits;
 use crate::weights::QuantiserName;
 
-/// What shares a scale.
+/// The elements that share a scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Block {
-    /// This many weights that a sum runs over.
+    /// This many weights along the summed axis.
     Size(u64),
     /// All weights of an output.
     Channel,
 }
 
-/// How a quantised weight appears in the graph.
+/// The representation of a quantised weight in the graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
-    /// As `DequantizeLinear` in front of whatever reads the weight.
+    /// `DequantizeLinear` before each reader of the weight.
     #[default]
     Dequantize,
-    /// As `com.microsoft::MatMulNBits` in place of the product.
+    /// `com.microsoft::MatMulNBits` instead of the product.
     MatMulNBits,
 }
 
@@ -29,13 +29,13 @@ pub enum Form {
 pub struct Scheme {
     /// Bits of a code.
     pub bits: Bits,
-    /// What shares a scale.
+    /// The elements that share a scale.
     pub block: Block,
-    /// Whether there are no zero points.
+    /// Whether zero points are absent.
     pub symmetric: bool,
-    /// How it appears in the graph.
+    /// The representation in the graph.
     pub form: Form,
-    /// Who chooses scales and codes; `None` rounds to nearest.
+    /// The quantiser that chooses scales and codes; `None` rounds to nearest.
     pub quantiser: Option<QuantiserName>,
     /// The type in which `MatMulNBits` takes its other operand: 1 f32, 2 f16, 3 bf16, 4 int8; 0 leaves it
     /// to the runtime.
@@ -45,9 +45,9 @@ pub struct Scheme {
 impl FromStr for Scheme {
     type Err = String;
 
-    /// Reads `int4` or `int8`, and behind a colon `block=N` or `block=channel`, `symmetric` or
-    /// `asymmetric`, and `by=PLUGIN/NAME`, separated by commas. Blocks have 32 weights, are symmetric, and
-    /// are rounded to nearest, unless it says otherwise.
+    /// Parses `int4` or `int8`, and after a colon `block=N` or `block=channel`, `symmetric` or
+    /// `asymmetric`, and `by=PLUGIN/NAME`, separated by commas. The defaults are symmetric blocks of 32
+    /// weights, rounded to nearest.
     fn from_str(text: &str) -> Result<Self, String> {
         let (name, rest) = text.split_once(':').unwrap_or((text, ""));
         let bits = match name {

@@ -6,7 +6,7 @@ use wildmatch::WildMatch;
 use super::PrecisionOptions;
 use crate::ir::{Graph, Model, ValueId};
 
-/// Patterns of names, in which `*` stands for any text and `?` for a character.
+/// Patterns of names, in which `*` matches any text and `?` a character.
 #[derive(Clone, Debug, Default)]
 pub struct Patterns {
     patterns: Vec<String>,
@@ -28,7 +28,7 @@ impl Patterns {
         self.patterns.iter().any(|pattern| WildMatch::new(pattern).matches(name))
     }
 
-    /// The patterns that match no weight of `model`.
+    /// Returns the patterns that match no weight of `model`.
     pub(super) fn unmatched<'a>(&'a self, model: &Model) -> Vec<&'a str> {
         let names: Vec<&str> = weights(&model.graph).map(|(_, name)| name).collect();
         let unmatched = |pattern: &&String| {
@@ -47,27 +47,27 @@ pub(super) fn weights(graph: &Graph) -> impl Iterator<Item = (ValueId, &str)> {
     })
 }
 
-/// The weights to quantise, by the names that the program has for them, whatever was made of them since.
+/// The weights to quantise, by their names in the program, even if they have been transformed since.
 pub(super) struct Choice<'o> {
     only: &'o Patterns,
     skip: &'o Patterns,
-    /// Of weights that were made here those that they are made of.
+    /// The sources of weights that the converter derived.
     sources: FxHashMap<ValueId, Vec<String>>,
 }
 
 impl<'o> Choice<'o> {
-    /// What `options` choose.
+    /// Returns the choice of `options`.
     pub(super) fn of(options: &'o PrecisionOptions) -> Self {
         let PrecisionOptions { quantise_only: only, quantise_skip: skip, .. } = options;
         Self { only, skip, sources: FxHashMap::default() }
     }
 
-    /// Whether weights are named, and not all that products take.
+    /// Whether weights are selected by name, instead of all weights of products.
     pub(super) fn is_named(&self) -> bool {
         !self.only.is_empty()
     }
 
-    /// Notes that `made` is made of the weights `names`.
+    /// Records that `made` derives from the weights `names`.
     pub(super) fn note(&mut self, made: ValueId, names: Vec<String>) {
         self.sources.insert(made, names);
     }

@@ -1,5 +1,5 @@
-//! Matrices that are picked out of a stack, as those of the experts of a mixture, are weights of their own before they are
-//! quantised: each product then has codes and scales of its own, which runtimes fuse.
+//! Splits stacks of matrices, such as those of the experts of a mixture, into separate weights before they are
+//! quantised: each product then has its own codes and scales, which runtimes fuse.
 
 use rustc_hash::FxHashMap;
 
@@ -24,7 +24,7 @@ struct Pick {
     turned: bool,
 }
 
-/// Makes weights of the matrices of the stacks of `choice`, where nothing but products of single ones reads the stack.
+/// Splits the stacks of `choice` into weights, if only products of single matrices read the stack.
 pub(super) fn apply(model: &mut Model, form: Form, choice: &mut Choice<'_>, kept: &mut Kept) {
     let graph = &mut model.graph;
     let found: Vec<(String, LazyTensor, Vec<Pick>)> = weights(graph)
@@ -54,7 +54,8 @@ pub(super) fn apply(model: &mut Model, form: Form, choice: &mut Choice<'_>, kept
     }
 }
 
-/// What reads the stack, directly or transposed; `None` where anything does but products of single matrices.
+/// Returns the readers of the stack, directly or through a transpose; `None` if any of them is not a product of a
+/// single matrix.
 fn picks(graph: &Graph, stack: ValueId, data: &LazyTensor) -> Option<Vec<Pick>> {
     if data.shape.len() != 3 || !data.dtype.is_float() || graph.is_returned(stack) {
         return None;

@@ -1,8 +1,8 @@
-//! Weights in the order in which products take them.
+//! Stores weights in the layout that products take.
 //!
-//! PyTorch's linear layers keep a row for each output, so that a `MatMul` reads its weight through a
-//! `Transpose`. A runtime computes that whenever it creates a session; stored as `[K, N]` the weight costs one
-//! pass when it is written, through the same buffers as any other view. A product gives the same bits: its
+//! PyTorch's linear layers keep a row for each output, so a `MatMul` reads its weight through a `Transpose`. A
+//! runtime computes that whenever it creates a session; stored as `[K, N]`, the weight costs one pass when it
+//! is written, through the same buffers as any other view. The results of a product are bit-identical: its
 //! operands are the same numbers.
 
 use super::edit;
@@ -12,10 +12,10 @@ use crate::ir::{Graph, ValueId};
 use crate::tensor::LazyTensor;
 use crate::tidy;
 
-/// Smaller ones stay: there a pass costs nothing in either place.
+/// The size in bytes below which weights stay: a pass costs nothing in either place.
 const SMALL_BYTES: u64 = 1024;
 
-/// A weight that is to be stored turned.
+/// A weight to be stored transposed.
 struct Turned {
     value: ValueId,
     name: String,
@@ -23,9 +23,9 @@ struct Turned {
     readers: Readers,
 }
 
-/// Stores the weights that nothing but `MatMul`s behind a `Transpose` reads as these take them. One that is read in
-/// another way as well stays, so that it is stored once; so does one that has no bytes yet, which somebody gives as
-/// the program has it.
+/// Stores the weights that only `MatMul`s behind a `Transpose` read in the layout that these take. A weight with
+/// other readers stays, so that it is stored once; so does a missing one, which will be supplied in the program's
+/// layout.
 pub(super) fn apply(graph: &mut Graph) {
     let found: Vec<Turned> = weights(graph).filter_map(|(value, name)| turned(graph, value, name)).collect();
     for Turned { value, name, data, readers } in &found {

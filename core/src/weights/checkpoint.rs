@@ -1,4 +1,4 @@
-//! Checkpoints: files of `torch.save` that hold a state dictionary. Nothing in them is executed.
+//! Checkpoints: files of `torch.save` with a state dictionary. Nothing in them is executed.
 
 use std::path::Path;
 
@@ -9,12 +9,12 @@ use crate::pt2::torch_file;
 use crate::tensor::MappedFile;
 use crate::tensor::zip_index::Region;
 
-/// Adds the tensors of the dictionary at `key` of the checkpoint at `path`; entries that are neither
-/// tensors nor containers (an epoch, a learning rate) are passed over.
+/// Adds the tensors of the dictionary at `key` of the checkpoint at `path`; skips entries that are neither
+/// tensors nor containers (an epoch, a learning rate).
 ///
 /// # Errors
-/// What a damaged zip gives, `OP107` for a pickle that names a class or a function which is not known
-/// to be data, `OP631` when there is no dictionary of tensors at `key`.
+/// The errors of a damaged zip, `OP107` for a pickle that names a class or a function which is not known to
+/// be data, `OP631` if there is no dictionary of tensors at `key`.
 pub(super) fn read(file: MappedFile, path: &Path, key: Option<&str>) -> Result<WeightSet, Diagnostic> {
     let place = source::label(path);
     let saved = torch_file::read(Region::whole(file), &path.display().to_string()).map_err(|problem| {
@@ -55,7 +55,7 @@ fn entry(heap: &Heap, at: Ref, name: &str) -> Option<Ref> {
     items.iter().rev().find(|(key, _)| heap.text(*key) == Some(name)).map(|(_, value)| *value)
 }
 
-/// Adds what the dictionary at `at` holds instead, and which of it to choose.
+/// Adds the contents of the dictionary at `at`, and which entry to choose.
 fn described(mut diagnostic: Diagnostic, heap: &Heap, at: Ref) -> Diagnostic {
     let Item::Dict(items) = heap.get(at) else { return diagnostic };
     let mut choice = None;
@@ -74,7 +74,7 @@ fn described(mut diagnostic: Diagnostic, heap: &Heap, at: Ref) -> Diagnostic {
     }
 }
 
-/// What an item is, in words.
+/// Describes an item in words.
 fn kind(heap: &Heap, at: Ref) -> String {
     match heap.get(at) {
         Item::None => "None".to_owned(),

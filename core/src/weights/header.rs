@@ -9,7 +9,7 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 /// Longer headers are refused, as the format's own library does.
 const MAX_BYTES: u64 = 100_000_000;
 
-/// What a header says.
+/// The contents of a header.
 pub(super) struct Header {
     /// The first byte of the data in the file.
     pub(super) data: u64,
@@ -21,7 +21,7 @@ impl Header {
     /// Reads the header of the file with these bytes.
     ///
     /// # Errors
-    /// Why the file is not sound: text that is no header, a name that occurs twice, ranges that do not
+    /// The defect of the file: text that is not a header, a name that occurs twice, or ranges that do not
     /// fit their shapes, overlap, leave gaps or do not end where the file does.
     pub(super) fn read(file: &[u8]) -> Result<Self, String> {
         let short = || "it ends within its header".to_owned();
@@ -33,7 +33,7 @@ impl Header {
         let text = rest.get(..length as usize).ok_or_else(short)?;
         let Entries(mut tensors) =
             serde_json::from_slice(text).map_err(|e| format!("its header is damaged: {e}"))?;
-        // Equal places are those of tensors without elements.
+        // Only tensors without elements can have equal offsets.
         tensors.sort_by(|(a, x), (b, y)| (x.data_offsets, a).cmp(&(y.data_offsets, b)));
         let metadata = Metadata::new(None, tensors.clone()).map_err(|e| e.to_string())?;
         if 8 + length + metadata.data_len() as u64 != file.len() as u64 {

@@ -18,7 +18,7 @@ struct Index {
     weight_map: WeightMap,
 }
 
-/// Names and the shards that hold them. JSON allows a name twice, an index does not.
+/// Names and their shards. Unlike JSON, an index must not repeat a name.
 struct WeightMap {
     shards: Vec<(String, String)>,
     twice: Vec<String>,
@@ -27,8 +27,8 @@ struct WeightMap {
 /// Reads the shards that the index at `path` lists.
 ///
 /// # Errors
-/// `OP631` for a damaged index, a shard that is missing or lies elsewhere, a tensor that is not in its
-/// shard; `OP636` for a name that the index lists twice; all of them at once.
+/// `OP631` for a damaged index, a shard that is missing or elsewhere, a tensor that is not in its shard;
+/// `OP636` for a name that the index lists twice; all of them at once.
 pub(super) fn read(path: &Path, key: Option<&str>) -> Result<WeightSet, Report> {
     let place = source::label(path);
     let wrong = |why: String| Diagnostic::error(Code::WEIGHTS_SOURCE, format!("{place} {why}"));

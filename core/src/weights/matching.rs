@@ -1,4 +1,4 @@
-//! Which given tensor is which wanted one, and everything that does not fit.
+//! Matches given tensors to wanted ones, and reports mismatches.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,13 +7,13 @@ use crate::diagnose::{Code, Diagnostic, Report};
 use crate::table::{grouped, type_of, type_text};
 use crate::tensor::{DType, LazyTensor, Transform};
 
-/// So many missing names are compared with all that are left over.
+/// The number of missing names to find suggestions for.
 const SUGGESTIONS: usize = 10;
 
-/// Names that are less alike are not suggested.
+/// The similarity below which names are not suggested.
 const ALIKE: f64 = 0.9;
 
-/// A tensor that a program or a model takes.
+/// A tensor that a program or a model requires.
 #[derive(Clone, Debug)]
 pub(super) struct Wanted<'a> {
     /// The fully qualified name.
@@ -24,13 +24,13 @@ pub(super) struct Wanted<'a> {
     pub(super) shape: &'a [u64],
     /// Tensors of one tie show the same elements of the same memory.
     pub(super) tie: usize,
-    /// Whether there is no model without it.
+    /// Whether the model cannot exist without it.
     pub(super) required: bool,
-    /// What is to be said about it when it is missing.
+    /// A remark for the report if it is missing.
     pub(super) remark: &'static str,
 }
 
-/// What was found.
+/// The result.
 #[derive(Debug)]
 pub(super) struct Matched {
     /// By wanted tensor.
@@ -42,8 +42,8 @@ pub(super) struct Matched {
 /// Finds `wanted` in `set`, as strictly as `options` say.
 ///
 /// # Errors
-/// Everything at once: `OP632` for what is missing, `OP634` and `OP635` for what has another shape or
-/// element type, `OP637` for rules that meet nothing, `OP638` for tied tensors that differ.
+/// Everything at once: `OP632` for missing tensors, `OP634` and `OP635` for other shapes or element types,
+/// `OP637` for rules that match nothing, `OP638` for tied tensors that differ.
 pub(super) fn find(
     wanted: &[Wanted<'_>],
     set: &WeightSet,
@@ -136,13 +136,13 @@ pub(super) fn find(
     Ok(Matched { found, diagnostics })
 }
 
-/// Floats in another type of floats; what else is of another type is most likely another tensor.
+/// Converts floats to another float type; a mismatch of other types most likely means another tensor.
 fn rounded(tensor: &LazyTensor, dtype: DType) -> Option<LazyTensor> {
     let floats = tensor.dtype.is_float() && dtype.is_float();
     floats.then(|| tensor.then(Transform::Cast(dtype)))?
 }
 
-/// Gives every member of a tie the same tensor; returns those for which the files hold another one.
+/// Assigns the same tensor to every member of a tie; returns those for which the files have a different one.
 fn tie(wanted: &[Wanted<'_>], found: &mut [Option<LazyTensor>]) -> Vec<(String, String)> {
     let mut first: BTreeMap<usize, (&str, LazyTensor)> = BTreeMap::new();
     for (want, found) in wanted.iter().zip(found.iter()) {
@@ -168,7 +168,7 @@ fn same(a: &LazyTensor, b: &LazyTensor) -> bool {
     a.same_bytes(b) || matches!((a.read(), b.read()), (Some(a), Some(b)) if a == b)
 }
 
-/// A report of tensors that the files do not hold, with what the user may have meant.
+/// Reports tensors that the files do not hold, with suggestions.
 fn absent(message: String, missing: &[&Wanted<'_>], extra: &[&str], set: &WeightSet) -> Diagnostic {
     let mut diagnostic = Diagnostic::error(Code::WEIGHTS_KEYS, message);
     let lines =
@@ -199,14 +199,14 @@ fn absent(message: String, missing: &[&Wanted<'_>], extra: &[&str], set: &Weight
     diagnostic.help("map names with `--weights-map`, add files with `--weights`")
 }
 
-/// The advice when names differ by what they begin with.
+/// Returns the advice if names differ by a prefix.
 fn prefix(missing: &[&Wanted<'_>], extra: &[&str]) -> Option<String> {
     let all = missing.len();
     let mut added: BTreeMap<&str, usize> = BTreeMap::new();
     let mut cut: BTreeMap<&str, usize> = BTreeMap::new();
     let left: BTreeSet<&str> = extra.iter().copied().collect();
     for want in missing {
-        // A prefix ends where a module's name does.
+        // A prefix ends at a module boundary.
         for (at, _) in want.name.match_indices('.') {
             if left.contains(&want.name[at + 1..]) {
                 *cut.entry(&want.name[..=at]).or_default() += 1;

@@ -1,9 +1,9 @@
-//! Weights that come from elsewhere than the program: safetensors files, checkpoints of
-//! `torch.save`, other exported programs, bytes of a caller.
+//! Weights from other sources than the program: safetensors files, checkpoints of `torch.save`, other
+//! exported programs, bytes of a caller.
 //!
-//! [`WeightSet`] names the tensors of such sources; their bytes stay in the mapped files. [`bind`]
-//! gives them to a program's tensors by name, [`bind_model`] to those of a model that was written
-//! without weights. What does not fit is reported at once, never guessed.
+//! [`WeightSet`] names the tensors of such sources; their bytes stay in the mapped files. [`bind`] assigns
+//! them to a program's tensors by name, [`bind_model`] to those of a model that was written without
+//! weights. A mismatch is reported at once, never guessed.
 
 mod checkpoint;
 mod header;
@@ -43,7 +43,7 @@ use indexmap::IndexMap;
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::tensor::{DType, LazyTensor};
 
-/// A tensor and what holds it.
+/// A tensor and its source.
 #[derive(Clone, Debug)]
 struct Given {
     tensor: LazyTensor,
@@ -79,16 +79,16 @@ impl WeightSet {
         self.given.keys().map(String::as_str)
     }
 
-    /// The files that were read for it, indices of shards included.
+    /// Returns the files that were read for it, indices of shards included.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         self.files.iter().map(PathBuf::as_path)
     }
 
-    /// Adds bytes of a caller as a dense tensor: little-endian, row-major, four-bit elements two to a
-    /// byte with the first in the lower half.
+    /// Adds bytes of a caller as a dense tensor: little-endian, row-major, four-bit elements two to a byte
+    /// with the first in the lower half.
     ///
     /// # Errors
-    /// `OP631` when the bytes do not fit the shape, `OP636` when the name is taken.
+    /// `OP631` if the bytes do not fit the shape, `OP636` if the name is taken.
     pub fn insert_bytes(
         &mut self,
         name: &str,
@@ -105,7 +105,7 @@ impl WeightSet {
         self.insert(name.to_owned(), tensor, "the caller")
     }
 
-    /// Adds a tensor that lies in `place`.
+    /// Adds a tensor from `place`.
     fn insert(&mut self, name: String, tensor: LazyTensor, place: &str) -> Result<(), Diagnostic> {
         if let Some(other) = self.given.get(&name) {
             let message = match other.place.as_str() {
@@ -119,7 +119,7 @@ impl WeightSet {
         Ok(())
     }
 
-    /// Adds all of `other`; every name that is taken is reported.
+    /// Adds all tensors of `other`; every name that is taken is reported.
     fn extend(&mut self, other: Self) -> Result<(), Report> {
         let mut problems = Vec::new();
         self.files.extend(other.files);

@@ -1,4 +1,4 @@
-//! Weights for a model that was written without them.
+//! Supplies weights for a model that was written without them.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -13,14 +13,14 @@ use crate::onnx::{self, Location, OnnxFile, UNBOUND_LOCATION, UnboundEntry};
 use crate::tensor::{LazyTensor, MappedFile, Source};
 use crate::write::{self, ExternalData, WriteOptions, WriteReport};
 
-/// Writes the model at `path`, which was converted without weights, to `out` with those in `set` that
-/// `names` calls as the program does. The result is, byte for byte, what a conversion with these
-/// weights writes under the same options.
+/// Writes the model at `path`, which was converted without weights, to `out` with the weights in `set`
+/// whose names `names` maps to the program's. The result is, byte for byte, that of a conversion with these
+/// weights under the same options.
 ///
 /// # Errors
-/// `OP101` and `OP110` for a file that is no model, `OP639` when no weights are missing, `OP632` to
-/// `OP638` for everything that does not fit, and those of [`write::write()`]. `out` may be the path of the
-/// model, which is replaced then with its data files.
+/// `OP101` and `OP110` for a file that is not a model, `OP639` if no weights are missing, `OP632` to
+/// `OP638` for mismatches, and those of [`write::write()`]. `out` may be the path of the model, which is
+/// then replaced with its data files.
 pub fn bind_model(
     path: &Path,
     set: &WeightSet,
@@ -76,7 +76,7 @@ pub fn bind_model(
     if !is_same_path(path, out) {
         options.sources.push(path.to_owned());
     } else if options.external_data != ExternalData::Reference {
-        // A model that points into its old data file could not keep it under this name.
+        // A model that refers to its old data file could not keep it under this name.
         let foreign = onnx::sources(path, &proto)?;
         let files = data.files.into_iter().filter(|(name, _)| !foreign.iter().any(|f| f.location == *name));
         own.extend(files.map(|(_, file)| file));
@@ -111,7 +111,7 @@ struct DataFiles<'a> {
 }
 
 impl DataFiles<'_> {
-    /// The bytes that the model has already.
+    /// Returns the bytes that the model already has.
     fn tensor(&mut self, tensor: &TensorProto, weight: &onnx::Weight) -> Result<LazyTensor, Diagnostic> {
         let fail = |why: &str| onnx::invalid(self.path, &format!("the initializer `{}` {why}", weight.name));
         let dtype = weight.dtype.ok_or_else(|| fail("has an element type that is not known"))?;

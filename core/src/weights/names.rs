@@ -1,4 +1,4 @@
-//! How a program's names become the names in the files.
+//! Maps a program's names to the names in the files.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,29 +13,29 @@ use crate::files;
 /// Longer files of rules are refused.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// Rules from the names of a program to the names in the files that hold its weights.
+/// Rules from the names of a program to the names in the files with its weights.
 ///
-/// A name of its own in `rename` counts before the longest prefix in `prefix`; other names stay.
+/// An exact name in `rename` takes precedence over the longest prefix in `prefix`; other names stay.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NameMap {
-    /// Names in the program, and the names in the files that they stand for. Several may stand for
-    /// one: tied weights that a file stores once.
+    /// Names in the program, and the corresponding names in the files. Several may map to one: tied weights
+    /// that a file stores once.
     #[serde(default)]
     rename: BTreeMap<String, String>,
-    /// Beginnings of names in the program, and what stands in the files instead; either may be empty.
+    /// Prefixes of names in the program, and their replacements in the files; either may be empty.
     #[serde(default)]
     prefix: BTreeMap<String, String>,
-    /// The rules that were of use.
+    /// The rules that matched.
     #[serde(skip)]
     used: RefCell<BTreeSet<String>>,
 }
 
 impl NameMap {
-    /// Reads rules from a TOML file, or from a JSON file if it is called so.
+    /// Reads rules from a TOML file, or from a JSON file by its extension.
     ///
     /// # Errors
-    /// `OP101` for a file that cannot be read, `OP637` for one that holds other things than rules.
+    /// `OP101` for a file that cannot be read, `OP637` for one with anything but rules.
     pub fn read(path: &Path) -> Result<Self, Diagnostic> {
         let unreadable = |e: std::io::Error| {
             Diagnostic::error(Code::READ_IO, format!("`{}` cannot be read: {e}", path.display()))
@@ -60,10 +60,10 @@ impl NameMap {
         })
     }
 
-    /// Adds the rule that all names in the files start with `prefix`, which the program's do not.
+    /// Adds the rule that all names in the files start with `prefix`, and the program's do not.
     ///
     /// # Errors
-    /// `OP637` when there is another rule for all names.
+    /// `OP637` if there is another rule for all names.
     pub fn add_prefix(&mut self, prefix: &str) -> Result<(), Diagnostic> {
         match self.prefix.insert(String::new(), prefix.to_owned()) {
             Some(other) if other != prefix => {
@@ -74,7 +74,7 @@ impl NameMap {
         }
     }
 
-    /// The name in the files of what the program calls `name`.
+    /// Returns the name in the files for the program's `name`.
     pub(super) fn key(&self, name: &str) -> String {
         if let Some(key) = self.rename.get(name) {
             self.used.borrow_mut().insert(name.to_owned());
@@ -89,7 +89,7 @@ impl NameMap {
         }
     }
 
-    /// Fails when a rule has met no name of any program so far.
+    /// Fails if a rule has matched no name of any program so far.
     ///
     /// # Errors
     /// `OP637`.
@@ -113,7 +113,7 @@ impl NameMap {
         None
     }
 
-    /// The rules that no name of the program met: most likely misspelt.
+    /// Reports the rules that matched no name of the program: most likely misspelt.
     pub(super) fn unused(&self) -> Option<Diagnostic> {
         let used = self.used.borrow();
         let names = self.rename.keys().filter(|name| !used.contains(*name));

@@ -1,4 +1,4 @@
-//! The host's side of `weights/1`: tensors that plugins make, and their transforms.
+//! The host's side of `weights/1`: tensors that plugins provide, and their transforms.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(super) struct Table {
     pub(super) table: WeightsTable,
     pub(super) quantisers: &'static [QuantiserEntry],
     panicked: Arc<AtomicBool>,
-    /// What the calls count for, on whatever thread of a pool they are made.
+    /// The run that the calls count for, on any thread of a pool.
     run: Run,
 }
 
@@ -49,7 +49,7 @@ impl Table {
         Ok(Self { plugin, table, quantisers, panicked, run: Run::current() })
     }
 
-    /// That the plugin has no `kind` of this name; it has `known`.
+    /// Returns the error that the plugin has no `kind` of this name; it has `known`.
     pub(super) fn lacks(&self, kind: &str, name: &str, known: &[&str]) -> Diagnostic {
         let message = format!("plugin `{}` has no {kind} `{name}`", self.plugin);
         let help = if known.is_empty() {
@@ -60,7 +60,7 @@ impl Table {
         Diagnostic::error(Code::WEIGHT_SCHEME, message).help(help)
     }
 
-    /// One call into the plugin; a tensor that it hands to the sink goes to `take`.
+    /// Makes one call into the plugin; a tensor that it hands to the sink goes to `take`.
     pub(super) fn call(
         &self,
         (task, subject): (&'static str, &'static str),
@@ -100,7 +100,7 @@ impl Table {
     }
 }
 
-/// What a call handed over.
+/// The answer of a call.
 struct Answer<'a> {
     take: &'a mut (dyn FnMut(&TensorView<'_>) + 'a),
     error: Option<(String, String)>,
@@ -125,7 +125,7 @@ pub(super) fn plugin_error(problem: Diagnostic) -> Error {
     Error::Plugin(Box::new(problem))
 }
 
-/// A tensor that a plugin makes.
+/// A tensor that a plugin provides.
 struct Made {
     table: Table,
     index: u32,
@@ -150,11 +150,11 @@ impl Produce for Made {
 }
 
 impl WeightSet {
-    /// Adds the tensors that the plugin `id` makes.
+    /// Adds the tensors that the plugin `id` provides.
     ///
     /// # Errors
-    /// `OP662` when there is no such plugin, `OP636` when a name is taken, `OP801` when it declares what
-    /// cannot be.
+    /// `OP662` if there is no such plugin, `OP636` if a name is taken, `OP801` if it declares an impossible
+    /// tensor.
     pub fn insert_plugin(&mut self, host: &Host, id: &str) -> Result<(), Report> {
         let table = Table::of(host, id)?;
         let place = format!("plugin `{id}`");
@@ -190,11 +190,11 @@ struct Changing {
     name: String,
     /// The weight, which the contract states with every call.
     input: (DType, Vec<u64>),
-    /// What the plugin said that it makes of it.
+    /// The output type and shape that the plugin stated.
     output: (DType, Vec<u64>),
 }
 
-/// What the transform at `index` makes of a weight.
+/// Returns the output type and shape of the transform at `index` for a weight.
 fn made(
     table: &Table,
     (index, name): (u32, &'static str),
@@ -243,10 +243,10 @@ impl Kernel for Changing {
     }
 }
 
-/// The transform `name` of the plugin `id`, for the weight `data`.
+/// Returns the transform `name` of the plugin `id`, for the weight `data`.
 ///
 /// # Errors
-/// `OP662` when there is no such plugin or transform, and what the plugin says about the weight.
+/// `OP662` if there is no such plugin or transform, and the plugin's errors about the weight.
 pub(crate) fn transform(host: &Host, id: &str, name: &str, data: &LazyTensor) -> Result<Foreign, Diagnostic> {
     let table = Table::of(host, id)?;
     let entries: &'static [TransformEntry] = table.table.transforms.known();

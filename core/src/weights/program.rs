@@ -11,32 +11,32 @@ use crate::table::{grouped, type_of};
 use crate::tensor::{LazyTensor, Source};
 use crate::write::lacking;
 
-/// How strict [`bind`] and [`bind_model`](super::bind_model) are.
+/// The strictness of [`bind`] and [`bind_model`](super::bind_model).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BindOptions {
     /// Tensors without bytes may stay so; for programs only.
     pub partial: bool,
     /// Floats of another type are rounded to the program's. Otherwise they are an error.
     pub cast: bool,
-    /// Other programs take weights from the same files: one that takes none is no error, and neither is
-    /// a rule for names that meets nothing. [`NameMap::check_used`] says so of all of them.
+    /// Other programs take weights from the same files: it is not an error if this one takes none, or if a
+    /// rule for names matches nothing. [`NameMap::check_used`] reports both for all programs together.
     pub several: bool,
 }
 
-/// What [`bind`] did.
+/// The result of [`bind`].
 #[derive(Debug)]
 pub struct Bound {
-    /// The number of tensors that have other bytes than before.
+    /// The number of tensors whose bytes were replaced.
     pub replaced: usize,
     /// Warnings.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Gives the tensors of `program` the bytes of those in `set` that `names` calls so. A tensor that the
-/// set does not hold keeps what it has; tensors that are one in the program are given together.
+/// Gives the tensors of `program` the bytes of the tensors in `set` to which `names` maps them. A tensor
+/// that the set does not hold is unchanged; tied tensors of the program are bound together.
 ///
 /// # Errors
-/// Everything that does not fit, at once: see codes `OP632` to `OP638`. The program is not changed then.
+/// All mismatches at once: see codes `OP632` to `OP638`. The program is unchanged then.
 pub fn bind(
     program: &mut Program,
     set: &WeightSet,
@@ -71,15 +71,15 @@ pub fn bind(
     Ok(Bound { replaced, diagnostics: matched.diagnostics })
 }
 
-/// The tensors of `program` whose bytes are still to be given, as an error; `None` when there are none.
+/// Returns the tensors of `program` without bytes, as an error; `None` if there are none.
 pub fn missing(program: &Program) -> Option<Diagnostic> {
     lacking("program", unbound(program, |_| true)).map(|diagnostic| {
         diagnostic.help("give their files with `--weights`, or convert without them: `--weightless`")
     })
 }
 
-/// The constants of `program` whose bytes are still to be given, as an error. What a lowering makes of
-/// a constant may depend on its elements, so that there is no graph without them.
+/// Returns an error for the constants of `program` whose bytes are missing. A lowering may depend on the
+/// elements of a constant, so there is no graph without them.
 pub(crate) fn missing_constants(program: &Program) -> Option<Diagnostic> {
     let constants = unbound(program, |kind| matches!(kind, InputKind::TensorConstant(_)));
     lacking("program", constants).map(|diagnostic| {
@@ -89,7 +89,7 @@ pub(crate) fn missing_constants(program: &Program) -> Option<Diagnostic> {
     })
 }
 
-/// The tensors without bytes that are used, of the inputs that are of a kind.
+/// Returns the used tensors without bytes, of inputs of some kinds.
 fn unbound(program: &Program, is_wanted: impl Fn(&InputKind) -> bool) -> Vec<(String, String)> {
     let used = used(program);
     let kinds = program.signature.inputs.iter().map(|spec| &spec.kind);
@@ -103,7 +103,7 @@ fn unbound(program: &Program, is_wanted: impl Fn(&InputKind) -> bool) -> Vec<(St
         .collect()
 }
 
-/// Why a checkpoint does not hold a tensor of this kind.
+/// Returns the reason why a checkpoint does not contain a tensor of this kind.
 fn remark(kind: &InputKind) -> &'static str {
     match kind {
         InputKind::Buffer { persistent: false, .. } => ", a buffer that checkpoints leave out",
@@ -117,7 +117,7 @@ fn remarks(program: &Program) -> BTreeMap<&str, &'static str> {
     kinds.filter_map(|kind| Some((kind.tensor_name()?, remark(kind)))).collect()
 }
 
-/// Numbers that are equal for tensors which show the same elements of the same memory.
+/// Numbers tensors so that equal numbers mean the same elements of the same memory.
 fn ties<'a>(tensors: impl Iterator<Item = &'a LazyTensor>) -> Vec<usize> {
     let mut kinds: Vec<&LazyTensor> = Vec::new();
     let mut alike: HashMap<_, Vec<usize>> = HashMap::new();
@@ -151,7 +151,7 @@ fn is_one(a: &LazyTensor, b: &LazyTensor) -> bool {
     shared && a.same_bytes(b)
 }
 
-/// Refuses to give a tensor other bytes while another one shows a part of its memory and keeps the old.
+/// Refuses to replace the bytes of a tensor if another one is a view of a part of its memory and keeps the old ones.
 fn torn(program: &Program, found: &[Option<LazyTensor>]) -> Result<(), Report> {
     let (given, left): (Vec<_>, Vec<_>) =
         program.tensors.iter().zip(found).partition(|(_, found)| found.is_some());
@@ -161,7 +161,7 @@ fn torn(program: &Program, found: &[Option<LazyTensor>]) -> Result<(), Report> {
             shown.entry(memory).or_default().push((range, name));
         }
     }
-    // In the order of their first bytes, each with the one before it that reaches furthest.
+    // In the order of their first bytes, each with the furthest-reaching one before it.
     for ranges in shown.values_mut() {
         ranges.sort_by_key(|(range, _)| range.start);
         let mut furthest = (0, "");
@@ -193,7 +193,7 @@ fn torn(program: &Program, found: &[Option<LazyTensor>]) -> Result<(), Report> {
     Err(diagnostic.help("give all of the tensors that share memory, or none").into())
 }
 
-/// The names of the tensors that a call or an output of the program takes.
+/// Returns the names of the tensors that a call or an output of the program uses.
 fn used(program: &Program) -> BTreeSet<&str> {
     let mut used = vec![false; program.body.values.len()];
     let mut mark = |arg: &crate::program::Arg| {

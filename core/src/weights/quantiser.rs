@@ -37,7 +37,7 @@ type Quantise = extern "C" fn(
 pub struct QuantiserName {
     /// The id of the plugin.
     pub plugin: String,
-    /// The name that the plugin gives it.
+    /// Its name in the plugin.
     pub name: String,
 }
 
@@ -57,7 +57,7 @@ impl FromStr for QuantiserName {
 /// Finds the quantiser that `wanted` names.
 ///
 /// # Errors
-/// `OP662` when there is no such plugin or quantiser, `OP804` when this host is older than the plugin.
+/// `OP662` if there is no such plugin or quantiser, `OP804` if this host is older than the plugin.
 pub fn quantiser(host: &Host, wanted: &QuantiserName) -> Result<Found, Diagnostic> {
     let table = Table::of(host, &wanted.plugin)?;
     let QuantiserName { plugin, name } = wanted;

@@ -13,7 +13,7 @@ use crate::tensor::{DType, LazyTensor, MappedFile, Source};
 ///
 /// # Errors
 /// `OP631` for a damaged header, for a name that occurs twice, for ranges that overlap, leave gaps or end
-/// outside of the file, and for an element type that is not known.
+/// outside the file, and for an element type that is not known.
 pub(super) fn read(file: &MappedFile, path: &Path) -> Result<WeightSet, Diagnostic> {
     let damaged = |why: String| {
         let message = format!("`{}` is not a sound safetensors file: {why}", path.display());
@@ -51,12 +51,12 @@ pub(crate) fn looks_like(bytes: &[u8]) -> bool {
 
 macro_rules! element_types {
     ($($theirs:ident $ours:ident),* $(,)?) => {
-        /// The element type; `None` for those that ONNX does not have.
+        /// Returns the element type; `None` for those that ONNX does not have.
         pub(crate) fn dtype(dtype: Dtype) -> Option<DType> {
             Some(match dtype { $(Dtype::$theirs => DType::$ours,)* _ => return None })
         }
 
-        /// The element type as safetensors files have it; `None` for those that they do not have.
+        /// Returns the element type of safetensors files; `None` for those that they do not have.
         pub(crate) fn stored(dtype: DType) -> Option<Dtype> {
             Some(match dtype { $(DType::$ours => Dtype::$theirs,)* _ => return None })
         }

@@ -8,22 +8,22 @@ use crate::pt2;
 use crate::tensor::MappedFile;
 use crate::tensor::zip_index::{Region, ZipIndex};
 
-/// The first bytes of what `torch.save` wrote before PyTorch 1.6: a pickled magic number.
+/// The first bytes of files from `torch.save` before PyTorch 1.6: a pickled magic number.
 const LEGACY: &[u8] = b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
 
 /// Indices of sharded weights, as Hugging Face writes them, in the order in which they are looked for.
 const INDICES: [&str; 2] = ["model.safetensors.index.json", "pytorch_model.bin.index.json"];
 
 impl WeightSet {
-    /// Opens files and folders; `key` is where a checkpoint nests its tensors, such as `state_dict`,
-    /// with dots between levels.
+    /// Opens files and folders; `key` is the path of a checkpoint's tensors, such as `state_dict`, with
+    /// dots between levels.
     ///
-    /// A folder is read through its index, else through all of its safetensors files, else through
-    /// its only checkpoint.
+    /// A folder is read through its index, else through all of its safetensors files, else through its only
+    /// checkpoint.
     ///
     /// # Errors
-    /// `OP101` and `OP631` for a source that cannot be read, `OP107` for a pickle that holds more than
-    /// data, `OP636` for a name that occurs twice; every source's problems at once.
+    /// `OP101` and `OP631` for a source that cannot be read, `OP107` for a pickle with more than data,
+    /// `OP636` for a name that occurs twice; every source's problems at once.
     pub fn open(paths: &[PathBuf], key: Option<&str>) -> Result<Self, Report> {
         let mut set = Self::default();
         let mut problems = Vec::new();
@@ -39,7 +39,7 @@ impl WeightSet {
     }
 }
 
-/// What diagnostics call the file at `path`.
+/// Returns the name of the file at `path` in diagnostics.
 pub(super) fn label(path: &Path) -> String {
     format!("`{}`", path.display())
 }
@@ -162,7 +162,7 @@ fn folder(path: &Path, key: Option<&str>) -> Result<WeightSet, Report> {
     }
 }
 
-/// What a file is that holds no weights which are read.
+/// Identifies a file that holds no supported weights.
 fn foreign(path: &Path, bytes: &[u8]) -> Diagnostic {
     let place = label(path);
     let again = "save them again: `torch.save(torch.load(path, map_location=\"cpu\"), path)`";
@@ -184,7 +184,7 @@ fn foreign(path: &Path, bytes: &[u8]) -> Diagnostic {
     Diagnostic::error(Code::WEIGHTS_SOURCE, format!("{place} {what}")).help(help)
 }
 
-/// A problem of an archive, with the file that it is in.
+/// Adds the file to a problem of an archive.
 pub(super) fn in_file(path: &Path, mut problem: Diagnostic) -> Diagnostic {
     problem.notes.insert(0, format!("in {}", label(path)));
     problem

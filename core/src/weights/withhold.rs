@@ -1,20 +1,20 @@
-//! Programs without the weights that they hold.
+//! Removes the weights of programs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::program::{InputKind, Program};
 use crate::tensor::{Source, Unbound};
 
-/// Takes the bytes of what a state dict holds, parameters and persistent buffers, out of `program`, as if
-/// it had been saved without them. Which tensors share memory stays known; other buffers and constants
-/// keep their bytes, since no checkpoint has them. Returns how many tensors lost theirs.
+/// Removes the bytes of the state dict, parameters and persistent buffers, from `program`, as if it had
+/// been saved without them. Which tensors share memory stays known; other buffers and constants keep their
+/// bytes, since no checkpoint has them. Returns the number of emptied tensors.
 pub fn withhold(program: &mut Program) -> usize {
     let kinds = program.signature.inputs.iter().map(|spec| &spec.kind);
     let in_checkpoints = kinds
         .filter(|kind| matches!(kind, InputKind::Parameter(_) | InputKind::Buffer { persistent: true, .. }));
     let names: BTreeSet<String> =
         in_checkpoints.filter_map(|kind| kind.tensor_name().map(str::to_owned)).collect();
-    // By file and place in it, or by place in memory: the first tensor that shows it.
+    // The first tensor of each storage, by file and offset, or by address.
     let mut storages: BTreeMap<(usize, u64), String> = BTreeMap::new();
     let mut taken = 0;
     for (name, tensor) in &mut program.tensors {

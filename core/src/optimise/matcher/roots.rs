@@ -1,4 +1,4 @@
-//! Several roots: where they are looked for, what lies between them, and where the patch goes.
+//! Patterns with several roots: where to look for them, the nodes between them, and the position of the patch.
 
 use std::cmp::Ordering;
 
@@ -7,11 +7,11 @@ use crate::ir::{BlockId, Graph, NodeId, ValueId};
 use crate::optimise::mismatch::Why;
 use crate::rules::pattern::{Kind, TermId};
 
-/// A further root is looked for among the readers of a value when it has at most so many.
+/// The number of readers of a value up to which they are searched for a further root.
 const MAX_READERS: usize = 64;
 
 impl Search<'_> {
-    /// A further root: a node of the match that is let out, or one that reads what is bound.
+    /// Matches a further root: an omitted node of the match, or a node that reads a bound value.
     pub(super) fn further_root(&mut self, number: usize, rest: Option<Goals>) -> Result<Next, Why> {
         let Some(term) = self.pattern.roots.get(number).copied() else { return Ok(Next::Go(rest)) };
         if self.node_of(term).is_some() {
@@ -29,7 +29,7 @@ impl Search<'_> {
         Ok(self.any(ways))
     }
 
-    /// The nodes that could stand for `term`, judged by one thing below it that is bound.
+    /// Returns the candidates for `term`, derived from one bound term below it.
     pub(super) fn above(&self, term: TermId) -> Vec<NodeId> {
         let readers = |value: ValueId| -> Vec<NodeId> {
             let uses = self.graph.values[value].uses();
@@ -51,7 +51,7 @@ impl Search<'_> {
         Vec::new()
     }
 
-    /// The value that a term is bound to, but for constants and numbers, which say little.
+    /// Returns the value bound to a term, except for constants and numbers, which many nodes share.
     pub(super) fn value_of(&self, term: TermId) -> Option<ValueId> {
         match self.pattern.terms.get(term).map(|term| &term.kind)? {
             Kind::Value(variable) => self.values.get(*variable).copied().flatten().flatten(),
@@ -68,7 +68,7 @@ impl Search<'_> {
         }
     }
 
-    /// The node that a term is bound to, through alternatives.
+    /// Returns the node bound to a term, through alternatives.
     pub(super) fn node_of(&self, term: TermId) -> Option<NodeId> {
         match self.pattern.terms.get(term).map(|term| &term.kind)? {
             Kind::Node(_) => self.nodes.get(term).copied().flatten(),
@@ -82,7 +82,7 @@ impl Search<'_> {
         self.pattern.roots.iter().filter_map(|term| self.node_of(*term)).collect()
     }
 
-    /// Nothing outside of the match reads what lies inside of it.
+    /// Checks that no node outside the match reads a value inside it.
     pub(super) fn interior(&mut self) -> Result<(), Why> {
         let (pattern, graph) = (self.pattern, self.graph);
         let roots = self.roots();
@@ -107,7 +107,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// The root in front of which the patch sees all it may read, and all who read its results see it.
+    /// Returns the root before which the patch sees all its inputs, and all readers of its results come later.
     pub(super) fn find_place(&self) -> Result<NodeId, Why> {
         let graph = self.graph;
         let mut roots = self.roots();
@@ -135,7 +135,7 @@ impl Search<'_> {
     }
 }
 
-/// The node of `block` that is `node` or has it in a body.
+/// Returns the node of `block` that is `node` or contains it in a body.
 fn lift(graph: &Graph, mut node: NodeId, block: Option<BlockId>) -> Option<NodeId> {
     while graph.nodes[node].block != block {
         node = graph.holder(graph.nodes[node].block?)?;

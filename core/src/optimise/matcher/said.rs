@@ -1,4 +1,4 @@
-//! What a pattern says of a node besides its operands: attributes, and shapes of values.
+//! Constraints of a pattern besides operands: attributes, and shapes of values.
 
 use std::cmp::Ordering;
 
@@ -46,7 +46,7 @@ impl Search<'_> {
         if fits { Ok(()) } else { no() }
     }
 
-    /// `value` has the shape that the term states.
+    /// Checks that `value` has the shape that the term states.
     pub(super) fn shape(&mut self, term: TermId, value: ValueId) -> Result<(), Why> {
         let pattern = self.pattern;
         let Some(wanted) = pattern.terms.get(term).and_then(|term| term.shape.as_deref()) else {
@@ -82,12 +82,12 @@ impl Search<'_> {
     }
 }
 
-/// What `number` is in float32.
+/// Rounds `number` to float32.
 fn single(number: f64) -> f64 {
     f64::from(number as f32)
 }
 
-/// Whether two attributes say the same.
+/// Whether two attributes are equal.
 pub(super) fn same(a: &Attr, b: &Attr) -> bool {
     match (a, b) {
         (Attr::Int(a), Attr::Int(b)) => a == b,

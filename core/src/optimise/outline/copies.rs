@@ -1,4 +1,4 @@
-//! Copies of a stretch of nodes that read and return the same.
+//! Copies of a stretch of nodes with equal inputs and outputs.
 
 use std::ops::Range;
 
@@ -7,13 +7,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::repeats::Repeat;
 use crate::ir::{Def, Graph, NodeId, ValueId};
 
-/// A constant of at most so many bytes becomes a part of the function.
+/// The size in bytes up to which a constant becomes part of the function.
 const SMALL: u64 = 1 << 10;
 
-/// How many nodes are looked at, at most, to find where copies begin best.
+/// The limit on nodes examined to find the best start of copies.
 const WORK: usize = 1 << 22;
 
-/// What a node of a copy reads.
+/// The source of an input of a node in a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     /// An output of a node of the copy: its position, and which output.
@@ -22,22 +22,22 @@ pub(super) enum Source {
     Outside(usize),
 }
 
-/// Stretches of one length that compute the same of what each is given.
+/// Stretches of one length that compute the same function of their inputs.
 #[derive(Clone, Debug)]
 pub(super) struct Copies {
-    /// Where they start.
+    /// The positions of their first nodes.
     pub starts: Vec<usize>,
-    /// How many nodes each has.
+    /// The number of nodes in each.
     pub length: usize,
-    /// What the inputs of the nodes are, one by one.
+    /// The source of each input of the nodes.
     pub sources: Vec<Source>,
-    /// The values from outside of each copy.
+    /// The outside values of each copy.
     pub given: Vec<Vec<ValueId>>,
     /// Which values from outside are arguments.
     pub inputs: Vec<usize>,
-    /// Which are small constants that all copies share.
+    /// Those that are small constants shared by all copies.
     pub constants: Vec<usize>,
-    /// What is returned: positions of nodes, and of their outputs.
+    /// The outputs: positions of nodes, and of their outputs.
     pub outputs: Vec<(usize, usize)>,
 }
 
@@ -48,13 +48,13 @@ impl Copies {
         order.get(start..start.checked_add(self.length)?)
     }
 
-    /// The values that cross the border of a copy.
+    /// Returns the number of values that cross the border of a copy.
     fn border(&self) -> usize {
         self.inputs.len() + self.outputs.len()
     }
 }
 
-/// The copies in a repeat, in runs of equal ones; where they begin is where the fewest values cross a border.
+/// Returns the copies in a repeat, in runs of equal ones; they begin where the fewest values cross a border.
 pub(super) fn all(graph: &Graph, order: &[NodeId], repeat: &Repeat) -> Vec<Copies> {
     let Repeat { range, period } = repeat;
     let places: FxHashMap<NodeId, usize> = order.iter().enumerate().map(|(at, node)| (*node, at)).collect();
@@ -116,7 +116,7 @@ fn runs(
     found
 }
 
-/// What the inputs of nodes are, and the values from outside.
+/// Determines the sources of the nodes' inputs, and the outside values.
 fn read(
     graph: &Graph,
     places: &FxHashMap<NodeId, usize>,
@@ -141,7 +141,7 @@ fn read(
     (sources, given)
 }
 
-/// What the copies are given, and what they return.
+/// Determines the inputs and outputs of the copies.
 fn borders(graph: &Graph, order: &[NodeId], copies: &mut Copies) {
     let slots = copies.given.first().map_or(0, Vec::len);
     for slot in 0..slots {

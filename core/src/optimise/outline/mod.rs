@@ -1,9 +1,8 @@
-//! Local functions of what stands in a graph several times in a row: the layers of a network, or the steps of a loop that
-//! was written out.
+//! Outlines stretches that repeat consecutively: the layers of a network, or the steps of an unrolled loop.
 //!
-//! Each node gets a number for what it computes, whatever its inputs are. Where a stretch of numbers stands several times
-//! in a row, the copies are held against each other: each node has to read the same nodes of its copy, and what comes from
-//! outside at the same places. Neighbours of which this is true become calls of one function.
+//! Each node gets a number for its computation, whatever its inputs are. If a stretch of numbers repeats consecutively,
+//! the copies are compared: each node must read the same nodes of its copy, and outside values at the same positions.
+//! Adjacent copies for which this holds become calls of one function.
 
 mod copies;
 mod repeats;
@@ -22,11 +21,11 @@ use copies::{Copies, Source};
 /// The domain of the functions.
 const DOMAIN: &str = "onnxport.parts";
 
-/// How often the graph is looked through at most.
+/// The limit on searches of the graph.
 const ROUNDS: usize = 8;
 
-/// Makes local functions of the main graph's stretches of at least as many nodes as the options say, where they say so
-/// and the level is not 0; returns how many calls there are. What the model computes stays the same, bit for bit.
+/// Outlines stretches of the main graph with at least as many nodes as the options say, if they say so and the level
+/// is not 0; returns the number of calls. The results of the model stay the same, bit for bit.
 pub fn outline(model: &mut Model, options: &OptimiseOptions) -> usize {
     let Some(least) = options.outline.filter(|_| options.level != Level::Nothing) else { return 0 };
     let _span = trace::span("rules", "outline");
@@ -51,14 +50,14 @@ pub fn outline(model: &mut Model, options: &OptimiseOptions) -> usize {
             imports.push(OpsetImport { domain: DOMAIN.to_owned(), version: 1 });
             imports.sort();
         }
-        // Constants that went into functions are read by nothing here.
+        // Removes the constants that went into functions.
         tidy::model(model);
     }
     calls
 }
 
-/// What nodes compute, as numbers: equal ones have the same operator, attributes and places for inputs and outputs. A node
-/// with graphs inside, or with attributes that are large, is like no other.
+/// Numbers the computations of nodes: equal numbers mean equal operators, attributes and positions of present inputs
+/// and outputs. A node with nested graphs, or with large attributes, is unique.
 fn kinds(graph: &Graph, order: &[NodeId]) -> Vec<u32> {
     let mut known: FxHashMap<String, u32> = FxHashMap::default();
     let mut next = 0;
@@ -81,7 +80,7 @@ fn text(node: &Node) -> Option<String> {
         use Attr::{Float, Floats, Int, Ints, Str, Strs};
         matches!(attr, Int(_) | Float(_) | Str(_) | Ints(_) | Floats(_) | Strs(_))
     };
-    // Calls of functions that were made here stay in the main graph.
+    // Calls of outlined functions stay in the main graph.
     if node.domain == DOMAIN || !node.attributes.iter().all(|attribute| is_plain(&attribute.value)) {
         return None;
     }
@@ -91,7 +90,7 @@ fn text(node: &Node) -> Option<String> {
     Some(format!("{domain} {op} {overload} {attributes:?} {inputs:?} {outputs:?}"))
 }
 
-/// Puts calls in the place of copies, and the function into the model.
+/// Replaces copies by calls, and adds the function to the model.
 fn replace(model: &mut Model, order: &[NodeId], copies: &Copies) {
     let Some(first) = copies.nodes(order, 0) else { return };
     let name = name(model, first);
@@ -124,7 +123,7 @@ fn replace(model: &mut Model, order: &[NodeId], copies: &Copies) {
     }
 }
 
-/// The function of what the nodes `first` compute.
+/// Returns the function with the computation of the nodes `first`.
 fn function(from: &Graph, copies: &Copies, first: &[NodeId], name: String) -> Function {
     let mut graph = Graph::default();
     let main = graph.main();
@@ -168,7 +167,7 @@ fn function(from: &Graph, copies: &Copies, first: &[NodeId], name: String) -> Fu
     Function { domain: DOMAIN.to_owned(), name, graph, ..Function::default() }
 }
 
-/// The class of the module that the nodes stand for, if they know it, with a number if several functions are of one.
+/// Returns the class of the nodes' module, if known, with a number if several functions have the same.
 fn name(model: &Model, nodes: &[NodeId]) -> String {
     let origins = nodes.iter().filter_map(|node| model.graph.nodes[*node].origin);
     let stacks = origins.map(|id| &*model.origins.get(id).modules).filter(|modules| !modules.is_empty());
@@ -182,7 +181,7 @@ fn name(model: &Model, nodes: &[NodeId]) -> String {
     std::iter::once(base.clone()).chain(numbered).find(|name| !taken(name)).unwrap_or(base)
 }
 
-/// The origin of a call: the module that its nodes are of.
+/// Returns the origin of a call: the common module of its nodes.
 fn shared(origins: &mut Origins, graph: &Graph, nodes: &[NodeId]) -> Option<OriginId> {
     let all: Vec<&Origin> =
         nodes.iter().filter_map(|node| graph.nodes[*node].origin).map(|id| origins.get(id)).collect();

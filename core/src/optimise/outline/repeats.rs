@@ -1,23 +1,23 @@
-//! Stretches of a sequence that stand in it several times in a row.
+//! Finds stretches of a sequence that repeat consecutively.
 
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-/// How many periods are looked at.
+/// The number of periods to examine.
 const CANDIDATES: usize = 16;
 
-/// Copies of one stretch, one behind the other, as far as the items say.
+/// Consecutive copies of one stretch, judged by the items.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Repeat {
-    /// Where the copies lie; its length may be more than a multiple of the period.
+    /// The range of the copies; its length need not be a multiple of the period.
     pub(super) range: Range<usize>,
     /// The length of one copy.
     pub(super) period: usize,
 }
 
-/// The repeats of the period of at least `least` items that makes the sequence shortest, in order; none where nothing
-/// that long stands there twice.
+/// Returns the repeats, in order, of the period of at least `least` items that shortens the sequence most; none if
+/// nothing of that length repeats.
 pub(super) fn repeats(items: &[u32], least: usize) -> Vec<Repeat> {
     let mut last: FxHashMap<u32, usize> = FxHashMap::default();
     let mut distances: FxHashMap<usize, usize> = FxHashMap::default();

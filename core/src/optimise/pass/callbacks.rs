@@ -37,11 +37,11 @@ pub(crate) fn host_table() -> Table {
 /// A pass on its way through the plugin.
 pub(super) struct Run {
     pub(super) journal: Journal,
-    /// What the program says about values; it moves with them.
+    /// The program's statements about values; they move with them.
     pub(super) stated: Stated,
-    /// How many edits it made.
+    /// The number of its edits.
     pub(super) edits: usize,
-    /// What it says about places.
+    /// Its notes about nodes.
     pub(super) notes: Vec<(String, String)>,
     pub(super) refusal: Option<Refusal>,
     place: Option<Place>,
@@ -61,7 +61,7 @@ fn with<'m>(cx: GraphContext, body: impl FnOnce(&mut Call<'m>) -> Option<()>) ->
     unsafe { with_frame(cx, body) }
 }
 
-/// The same for edits that can be refused: the body returns whether it was done.
+/// The same for edits that can be refused: the body returns whether the edit was made.
 fn edit<'m>(cx: GraphContext, body: impl FnOnce(&mut Call<'m>) -> Option<bool>) -> u32 {
     let mut refused = false;
     let answer = with(cx, |frame| {
@@ -152,7 +152,7 @@ extern "C" fn replace_uses(cx: GraphContext, old: u64, new: u64) -> u32 {
             }
             _ => Vec::new(),
         };
-        // What is only looked through keeps its name, so that callers find it.
+        // A value that no node computes, such as an input, keeps its name, so that callers find it.
         let named = fresh && matches!(model.graph.values[old].def, Def::Node(..));
         patch::replace(model, &mut state.stated, old, new, named);
         for place in kept {

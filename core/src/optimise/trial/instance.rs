@@ -1,4 +1,4 @@
-//! A model in which a pattern stands once.
+//! A model with one instance of a pattern.
 
 use super::{Random, Trial};
 use crate::ir::{Attr, Attribute, Model, OpsetImport, Shape, Type, ValueId, opset};
@@ -35,7 +35,7 @@ pub(super) fn of(trial: &Trial, random: &mut Random) -> Result<(Model, Vec<Value
     Ok((model, inputs))
 }
 
-/// How many outputs the node of each term has at least.
+/// Returns the least number of outputs of each term's node.
 fn counts(pattern: &Pattern) -> Vec<usize> {
     let mut counts = vec![1; pattern.terms.len()];
     for (id, term) in pattern.terms.iter().enumerate() {
@@ -59,13 +59,14 @@ struct Builder<'a> {
     /// Drawn values of the inputs.
     inputs: Vec<Value>,
     variables: Vec<Option<ValueId>>,
-    /// The outputs of the nodes that were made.
+    /// The outputs of the created nodes.
     outputs: Vec<Option<Vec<ValueId>>>,
     counts: Vec<usize>,
 }
 
 impl Builder<'_> {
-    /// What a term stands for; `None` for a part that is left out. A number takes the type of what stands `beside` it.
+    /// Returns the value of a term; `None` for an omitted part. A number takes the element type of its neighbour,
+    /// `beside`.
     fn value(&mut self, id: TermId, beside: Option<DType>) -> Result<Option<ValueId>, String> {
         let pattern = self.pattern;
         let Some(term) = pattern.terms.get(id) else { return Err("the pattern is malformed".to_owned()) };
@@ -142,7 +143,7 @@ impl Builder<'_> {
             |id: &TermId| matches!(self.pattern.terms.get(*id).map(|term| &term.kind), Some(Kind::Number(_)));
         let numbers: Vec<bool> = node.operands.iter().map(is_number).collect();
         let mut inputs: Vec<Option<ValueId>> = Vec::with_capacity(node.operands.len());
-        // Numbers take the type of the values beside them, which are made first.
+        // Numbers take the element type of their neighbours, which are created first.
         for (operand, number) in node.operands.iter().zip(&numbers) {
             inputs.push(if *number { None } else { self.value(*operand, None)? });
         }

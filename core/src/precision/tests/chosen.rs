@@ -1,4 +1,4 @@
-//! Which weights are quantised where others are made of them, and where they are parts of a stack.
+//! Tests of which weights are quantised if others derive from them, or if they are parts of a stack.
 
 use super::{BESIDE, model, ops, quantise, run};
 use crate::diagnose::Code;
@@ -67,7 +67,7 @@ fn matrices_of_a_stack_are_quantised_one_by_one() {
             Form::Dequantize => (DType::I8, vec![64, 8]),
             Form::MatMulNBits => (DType::U8, vec![8, 4, 16]),
         };
-        // What is picked as the model runs stays.
+        // A weight selected at run time stays.
         assert!(found.contains(&("e", DType::F32, vec![2, 64, 8])), "{found:?}");
         for name in ["w.0", "w.1", "v.0", "v.1"] {
             assert!(found.contains(&(name, dtype, shape.clone())), "{name}: {found:?}");

@@ -332,7 +332,7 @@ fn weights_are_stored_as_products_take_them() {
     assert_eq!(names, [Some("w.T"), Some("b")]);
     let results = [&plain, &m].map(|m| ops::run(m, vec![given()], Limits::default()).unwrap());
     assert_eq!(results[0], results[1]);
-    // What is read in another way as well is stored once, and as it was.
+    // A weight with other kinds of readers is stored once, unchanged.
     let mut m = model(TIED, 20);
     let before = m.to_text();
     assert_eq!(stored(&mut m, &plain_options, true), Ok(vec![]));

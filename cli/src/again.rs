@@ -1,4 +1,4 @@
-//! This program, started once more for work in a process of its own.
+//! Restarts this program for work in a separate process.
 
 use std::ffi::OsString;
 use std::process::Command;
@@ -10,16 +10,17 @@ use crate::ending;
 
 static STARTED_BY: OnceLock<Vec<OsString>> = OnceLock::new();
 
-/// Says what starts the command where it is not a program of its own: a program and its first arguments, such as
-/// `python -m onnxport`. The first word counts that is said in a process.
+/// Sets how to start the command if it is not a separate program: a program and its first arguments, such as
+/// `python -m onnxport`. Only the first call in a process has an effect.
 pub fn started_by(words: Vec<OsString>) {
     let _ = STARTED_BY.set(words);
 }
 
-/// What starts the command.
+/// Returns a process builder that starts the command.
 ///
 /// # Errors
-/// `OP001` where this is part of a program that did not say how; `code` where its own file is not found.
+/// `OP001` if this is part of a program that did not call [`started_by`]; `code` if its own file is not
+/// found.
 pub(crate) fn command(code: Code) -> Result<Command, Diagnostic> {
     if let Some((program, arguments)) = STARTED_BY.get().and_then(|words| words.split_first()) {
         let mut command = Command::new(program);

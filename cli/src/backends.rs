@@ -1,4 +1,4 @@
-//! Which backends take their parts of a model, and what they took.
+//! The backends to run on a model, and the report of their regions.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -41,7 +41,7 @@ enum Place {
 }
 
 impl BackendArguments {
-    /// The options for a model that is written to `output`.
+    /// Returns the options for a model to be written to `output`.
     pub(crate) fn options(&self, output: Option<&Path>) -> BackendOptions {
         let name = output.and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
         BackendOptions {

@@ -1,8 +1,8 @@
-//! A crash inside of a plugin is said in a sentence that names it.
+//! Reports a crash inside a plugin with a message that names the plugin.
 //!
 //! A plugin can abort (it was built with `panic = "abort"`, or panicked where nothing catches it), or
-//! access memory that is not there. The process cannot go on then; it can say who it was. It can also call
-//! `exit`: what was asked for is not done then, whatever status it chose.
+//! access unmapped memory. The process cannot continue then, but it can name the culprit. A plugin can also
+//! call `exit`: the command has then not done its work, whatever the status.
 
 #[cfg(unix)]
 pub(crate) use unix::{done, report};
@@ -11,7 +11,7 @@ pub(crate) use unix::{done, report};
 #[cfg(not(unix))]
 pub(crate) fn report(_exit: u8) {}
 
-/// On this system nobody asks.
+/// On this system nothing is installed.
 #[cfg(not(unix))]
 pub(crate) fn done() {}
 
@@ -36,18 +36,18 @@ mod unix {
         (libc::SIGFPE, "divided by zero"),
     ];
 
-    /// What took place before, for crashes elsewhere.
+    /// The previous actions, for crashes elsewhere.
     static BEFORE: [OnceLock<libc::sigaction>; SIGNALS.len()] = [const { OnceLock::new() }; SIGNALS.len()];
 
-    /// From now on a crash inside of a plugin ends the process with `exit` and a message on standard
-    /// error; elsewhere it does what it always did. So does a call of `exit` before [`done`], by whatever part of
-    /// the process. To be called once, before other handlers of these signals.
+    /// Installs the handlers: a crash inside a plugin ends the process with `exit` and a message on standard
+    /// error; elsewhere the previous action applies. The same holds for a call of `exit` before [`done`], by any
+    /// part of the process. Must be called once, before other handlers of these signals are installed.
     pub(crate) fn report(exit: u8) {
         EXIT.store(exit.into(), Ordering::Relaxed);
         for ((signal, _), before) in SIGNALS.iter().zip(&BEFORE) {
-            // SAFETY: the action is fully initialised, and the handler only does what is allowed in
-            // one. SA_ONSTACK uses the stack that Rust's runtime gives every thread, so that an
-            // overflow of the ordinary one is reported as well.
+            // SAFETY: the action is fully initialised, and the handler is async-signal-safe. SA_ONSTACK
+            // uses the stack that Rust's runtime gives every thread, so that a stack overflow is reported
+            // as well.
             unsafe {
                 let mut action: libc::sigaction = std::mem::zeroed();
                 let mut old: libc::sigaction = std::mem::zeroed();
@@ -63,12 +63,12 @@ mod unix {
         unsafe { libc::atexit(at_exit) };
     }
 
-    /// From now on the process may end: everything was said. To be called right before it does.
+    /// Ends the watch: all output is written, and the process may end. Must be called right before it does.
     pub(crate) fn done() {
         DONE.store(true, Ordering::Release);
     }
 
-    /// Runs when `exit` was called, on the thread that called it.
+    /// Runs after a call of `exit`, on the calling thread.
     extern "C" fn at_exit() {
         if DONE.load(Ordering::Acquire) {
             return;
@@ -86,14 +86,14 @@ mod unix {
         unsafe { libc::_exit(EXIT.load(Ordering::Relaxed)) };
     }
 
-    /// Names who crashed, and ends the process.
+    /// Names the crashed plugin, and ends the process.
     extern "C" fn handle(signal: libc::c_int) {
         let known = SIGNALS.iter().zip(&BEFORE).find(|((number, _), _)| *number == signal);
         let Some(site) = crossing::current() else {
             let before = known.and_then(|(_, before)| before.get());
             let before = before.map_or(std::ptr::null(), std::ptr::from_ref);
-            // SAFETY: what took place before takes place again: at once when the handler returns, for
-            // the raised signal is held back until then.
+            // SAFETY: restores the previous action, which runs as soon as the handler returns, because the
+            // raised signal is blocked until then.
             unsafe {
                 if before.is_null() {
                     libc::signal(signal, libc::SIG_DFL);
@@ -109,7 +109,7 @@ mod unix {
         unsafe { libc::_exit(EXIT.load(Ordering::Relaxed)) };
     }
 
-    /// Says who did what, with nothing but `write`.
+    /// Writes the message with nothing but `write`.
     fn tell(site: Site, what: &str) {
         let (open, close) = if site.subject.is_empty() { ("", "") } else { (" `", "`") };
         write(&[

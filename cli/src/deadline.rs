@@ -1,4 +1,4 @@
-//! The time that a runtime has. A run cannot be stopped from outside, so that the process ends with it.
+//! The time limit of a runtime. A run cannot be stopped from outside, so the process ends with it.
 
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,17 +10,17 @@ use onnxport_core::diagnose::{Code, Diagnostic};
 use crate::ending;
 use crate::outcome::Outcome;
 
-/// A time limit for what goes on while this lives.
+/// A time limit for the work done while this value lives.
 pub(crate) struct Deadline {
     doing: Arc<Mutex<String>>,
     _over: Option<Sender<()>>,
 }
 
 impl Deadline {
-    /// Ends the process when `limit` is over first; the message says that `executor` was still `doing`.
+    /// Ends the process if `limit` passes first; the message says that `executor` was still `doing`.
     ///
     /// # Errors
-    /// `OP617` where no thread can be started to watch, `OP001` where the process must not end.
+    /// `OP617` if no watching thread can be started, `OP001` if the process must not end.
     pub(crate) fn start(limit: Option<Duration>, executor: &str, doing: &str) -> Result<Self, Diagnostic> {
         let doing = Arc::new(Mutex::new(doing.to_owned()));
         let Some(limit) = limit else { return Ok(Self { doing, _over: None }) };
@@ -47,7 +47,7 @@ impl Deadline {
         Ok(Self { doing, _over: Some(over) })
     }
 
-    /// Says what goes on now.
+    /// Sets the description of the current work.
     pub(crate) fn doing(&self, what: String) {
         *self.doing.lock().unwrap_or_else(PoisonError::into_inner) = what;
     }

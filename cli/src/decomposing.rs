@@ -33,7 +33,7 @@ enum Which {
 }
 
 impl DecomposeArguments {
-    /// What is asked of decompositions; reads the files.
+    /// Builds the options of decompositions; reads the files.
     pub(crate) fn options(&self) -> Result<DecomposeOptions, Report> {
         let mode = match self.decompose {
             Which::None => Mode::None,
@@ -48,7 +48,7 @@ impl DecomposeArguments {
     }
 }
 
-/// Adds to `outcome` what was decomposed; nothing where nothing was.
+/// Adds the decomposed operators to `outcome`, if there are any.
 pub(crate) fn describe(done: &Decomposed, outcome: &mut Outcome) {
     if done.operators.is_empty() {
         return;

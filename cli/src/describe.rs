@@ -1,4 +1,4 @@
-//! The commands as data, for callers that show their arguments in a language of their own.
+//! The commands as data, for callers that present their arguments in another form.
 
 use clap::{Arg, ArgAction, Command, CommandFactory};
 use onnxport_core::diagnose::{Code, Diagnostic};
@@ -8,10 +8,10 @@ use crate::args::Cli;
 use crate::options;
 use crate::outcome::Outcome;
 
-/// The command `name`, such as `optimize` or `weights bind`, of a command line that was built.
+/// Finds the command `name`, such as `optimize` or `weights bind`, of a built command line.
 ///
 /// # Errors
-/// `OP001` when there is none.
+/// `OP001` if there is none.
 pub(crate) fn find<'c>(cli: &'c mut Command, name: &str) -> Result<&'c mut Command, Diagnostic> {
     let unknown = || {
         Diagnostic::error(Code::USAGE, format!("unknown command `{name}`"))
@@ -20,10 +20,10 @@ pub(crate) fn find<'c>(cli: &'c mut Command, name: &str) -> Result<&'c mut Comma
     name.split(' ').try_fold(cli, |command, word| command.find_subcommand_mut(word).ok_or_else(unknown))
 }
 
-/// What the command `name` is for, and its arguments: `name` is the key in the options of [`command`](crate::command).
+/// Describes the command `name` and its arguments: `name` is the key in the options of [`command`](crate::command).
 ///
 /// # Errors
-/// When there is no such command.
+/// If there is no such command.
 pub fn describe(name: &str) -> Result<Value, Outcome> {
     let mut cli = Cli::command();
     cli.build();

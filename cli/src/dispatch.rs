@@ -1,4 +1,4 @@
-//! From a command line that was read to the command that it means.
+//! Runs the command of a parsed command line.
 
 use clap::CommandFactory;
 

@@ -1,4 +1,4 @@
-//! The commands inside of another program, which keeps its signals, its streams and its end.
+//! The commands inside another program, which keeps control of its signals, its streams and its exit.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -32,7 +32,7 @@ use crate::outcome::{CommandResult, Outcome};
 use crate::progress::{Progress, Watch};
 
 /// Runs the command `name`, such as `optimize` or `weights bind`, with the arguments and options of the JSON object
-/// `options`, and returns what it has to say. Whoever holds `watch` sees how far it is, and can end it.
+/// `options`, and returns its outcome. The holder of `watch` can observe the progress, and cancel the work.
 ///
 /// The thread needs a large stack, since programs nest.
 ///
@@ -50,8 +50,8 @@ pub fn command(name: &str, options: &str, watch: &Watch) -> CommandResult {
     })
 }
 
-/// The page about an export of `name` that says `said`, an object of `convert --json`, and about the model in a file, if
-/// one was made.
+/// Returns the page about an export of `name`: about the report `said`, an object of `convert --json`, and about the
+/// model in a file, if one was written.
 ///
 /// # Errors
 /// Those of a model that cannot be read.
@@ -63,14 +63,14 @@ pub fn page(name: &str, said: &Value, model: Option<&Path>) -> Result<String, Ou
     })
 }
 
-/// Verifies the model in a file against a program in memory, which `runs` runs, as `onnxport verify` does; `options` are its
-/// arguments and options as a JSON object, and `conversion` has the call to begin with. Further calls are drawn from it where
-/// the options ask for that, or `draws` does.
+/// Verifies the model in a file against a program in memory, which `runs` executes, as `onnxport verify` does;
+/// `options` are its arguments and options as a JSON object, and `conversion` has the first call. Further calls are
+/// drawn from it if the options or `draws` request them.
 ///
 /// The thread needs a large stack, since programs nest.
 ///
 /// # Errors
-/// A failure of the command: a model that computes something else has the report as its outcome.
+/// A failure of the command: for a model that diverges, the outcome has the report.
 pub fn verify(
     conversion: Conversion,
     runs: InProcess,
@@ -115,7 +115,7 @@ fn parse(name: &str, object: &Map<String, Value>) -> Result<args::Command, Diagn
     Ok(cli.command)
 }
 
-/// Reads the request of the command `name`. Options of every command are checked, and have no say within another program.
+/// Reads the request of the command `name`. Global options are checked, and have no effect within another program.
 fn request<R: Args + JsonSchema + DeserializeOwned>(
     name: &'static str,
     object: &Map<String, Value>,
@@ -129,7 +129,7 @@ fn request<R: Args + JsonSchema + DeserializeOwned>(
     Ok(request)
 }
 
-/// How a program is to be exported.
+/// The options of an export.
 pub struct Export {
     arguments: ExportArguments,
     /// Those of a file included.
@@ -138,11 +138,11 @@ pub struct Export {
 }
 
 impl Export {
-    /// Reads options: those of `onnxport convert`, as a JSON object with `_` for `-` in their names. `config`, `no_config`,
-    /// `preset` and `unset` say which file they are joined with, as the command joins its own.
+    /// Reads options: those of `onnxport convert`, as a JSON object with `_` for `-` in their names. `config`,
+    /// `no_config`, `preset` and `unset` select the file to merge them with, as for the command.
     ///
     /// # Errors
-    /// A key that is no option, what the command line would refuse, and what is wrong in a file.
+    /// An unknown key, a value that the command line would refuse, and defects of a file.
     pub fn new(options: &str) -> Result<Self, Outcome> {
         let known = ExportArguments::augment_args(clap::Command::new("convert"));
         let is_known = |long: &str| known.get_arguments().any(|arg| arg.get_long() == Some(long));
@@ -159,8 +159,8 @@ impl Export {
         }
     }
 
-    /// Converts a program. `source` is what the user calls it, `output` the path to which the model will be written, if
-    /// that is known already. Whoever holds `watch` sees how far it is, and can end it.
+    /// Converts a program. `source` is the user's name for it, `output` the path to which the model will be written, if
+    /// that is known already. The holder of `watch` can observe the progress, and cancel the work.
     ///
     /// The thread needs a large stack, since programs nest.
     ///
@@ -190,31 +190,31 @@ impl Export {
     }
 }
 
-/// A model that was exported, in no file yet.
+/// An exported model that is not in a file yet.
 pub struct Exported {
     export: Export,
     made: Made,
-    /// What was recorded, where that was asked for.
+    /// The trace, if one was requested.
     trace: Option<Trace>,
 }
 
 impl Exported {
-    /// The model, and what was done to make it.
+    /// Returns the model, and the record of its conversion.
     pub fn program(&self) -> &ConvertedProgram {
         &self.made.program
     }
 
-    /// What is said of the conversion, as far as it is known without a file.
+    /// Returns the report on the conversion, as far as it is known without a file.
     pub fn report(&self) -> Outcome {
         let mut outcome = self.made.describe(&self.export.arguments);
         self.export.joined.clone().describe(&mut outcome);
         outcome
     }
 
-    /// The model with its weights as one message, of at most `limit` bytes.
+    /// Returns the model with its weights as one message, of at most `limit` bytes.
     ///
     /// # Errors
-    /// `OP602` when it is longer.
+    /// `OP602` if it is longer.
     pub fn to_bytes(&self, options: &str, limit: Option<u64>, watch: &Watch) -> Result<Vec<u8>, Outcome> {
         let arguments: WriteArguments = self.writing(options)?;
         guarded(|| {
@@ -245,10 +245,10 @@ impl Exported {
     }
 
     /// Writes the model to `path` and verifies it, as `onnxport convert` does. `options` are those of the export about
-    /// writing, which go before what was said there.
+    /// writing, and override the earlier ones.
     ///
     /// # Errors
-    /// A failure; what stood at `path` still stands there.
+    /// A failure; an existing file at `path` is unchanged.
     pub fn save(&self, path: &Path, options: &str, watch: &Watch) -> CommandResult {
         let write = self.writing(options)?;
         guarded(|| {
@@ -266,7 +266,7 @@ impl Exported {
     }
 }
 
-/// An outcome that is a failure as an error.
+/// Returns a failed outcome as an error.
 fn finish(outcome: Outcome) -> CommandResult {
     if outcome.exit == Exit::Ok { Ok(outcome) } else { Err(outcome) }
 }

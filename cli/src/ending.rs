@@ -1,4 +1,4 @@
-//! The end of the process, asked for by a thread that does not do the work: a signal, a time limit.
+//! Ends the process at the request of a thread that does not do the work: a signal, a time limit.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,14 +13,14 @@ use crate::outcome::Outcome;
 use crate::progress::Progress;
 use crate::render;
 
-/// How long printing may take once somebody wants the end.
+/// The time limit for printing once the end was requested.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Whether somebody has the last word: the command, which is done, or who came before. Only who has it
+/// Whether the last word is taken: by the command, which is done, or by an earlier request. Only its owner
 /// prints.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// What was started.
+/// The running command.
 struct Command {
     name: &'static str,
     global: Global,
@@ -33,7 +33,7 @@ fn take_last_word() -> bool {
     !TAKEN.swap(true, Ordering::AcqRel)
 }
 
-/// Says which command runs. To be called once, before anybody can ask for the end.
+/// Sets the running command. Must be called once, before anything can request the end.
 pub(crate) fn prepare(name: &'static str, global: Global, progress: &Progress) {
     let _ = COMMAND.set(Command { name, global, progress: progress.clone() });
 }
@@ -43,7 +43,7 @@ pub(crate) fn is_ours() -> bool {
     COMMAND.get().is_some()
 }
 
-/// Says that the command is done. Does not return when somebody else is ending the process already.
+/// Marks the command as done. Does not return if the process is already being ended elsewhere.
 pub(crate) fn done() {
     while !take_last_word() {
         thread::park();
@@ -54,11 +54,11 @@ pub(crate) fn done() {
 pub(crate) fn end(outcome: &Outcome) -> ! {
     let _stopped = interrupt::stop();
     if !take_last_word() {
-        // The command is printing what it did, to somebody who may not read it.
+        // The command is printing its result, possibly to a blocked reader.
         thread::sleep(PATIENCE);
     } else if let Some(Command { name, global, progress }) = COMMAND.get() {
         progress.clear();
-        // Whoever ends us need not listen.
+        // The process that ends us may not read it.
         let _ = render::print(name, outcome, *global);
     }
     crash::done();

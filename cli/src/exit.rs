@@ -2,7 +2,7 @@
 
 use onnxport_core::diagnose::{Code, Report, Severity};
 
-/// How a command ended.
+/// The exit status of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Exit {
@@ -10,9 +10,9 @@ pub enum Exit {
     Ok = 0,
     /// The command line is wrong. clap exits with the same code.
     Usage = 2,
-    /// The program holds something that cannot be converted.
+    /// The program contains something that cannot be converted.
     Unsupported = 3,
-    /// The model does not compute what it must.
+    /// The model diverges from its reference.
     Mismatch = 4,
     /// A file cannot be read or written.
     Io = 5,
@@ -24,7 +24,7 @@ pub enum Exit {
     HangUp = 129,
     /// Interrupted from the keyboard.
     Interrupted = 130,
-    /// Asked to end.
+    /// The process was asked to end.
     Terminated = 143,
 }
 
@@ -41,7 +41,7 @@ Exit codes:
  130  interrupted (129, 143: ended by SIGHUP, SIGTERM); no partial files remain";
 
 impl Exit {
-    /// The code for what a report says: its gravest error.
+    /// Returns the code of a report: that of its gravest error.
     pub(crate) fn of(report: &Report) -> Self {
         report
             .diagnostics

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use onnxport_core::diagnose::render::{one_line, printable};
 
-/// Where a style begins: a noncharacter of Unicode, which no text has. What a terminal gets is made of it at the
-/// end ([`painted`]), so that an escape sequence is never one that a file or a plugin brought along.
+/// The start of a style: a noncharacter of Unicode, which no text contains. [`painted`] converts it to escape
+/// sequences at the very end, so that sequences from files or plugins never reach the terminal.
 const BOLD: char = '\u{fdd0}';
 const GOOD: char = '\u{fdd1}';
 const BAD: char = '\u{fdd2}';
 const FAINT: char = '\u{fdd3}';
-/// Where a style ends.
+/// The end of a style.
 const END: char = '\u{fdd4}';
 
 fn is_mark(c: char) -> bool {
@@ -33,13 +33,13 @@ pub(crate) fn bad(text: &str) -> String {
     format!("{BAD}{text}{END}")
 }
 
-/// Text that steps back.
+/// Formats text of less importance.
 pub(crate) fn faint(text: &str) -> String {
     format!("{FAINT}{text}{END}")
 }
 
-/// The text for a terminal: its styles as escape sequences, which streams drop where they do not belong, and
-/// nothing else that a terminal obeys.
+/// Formats the text for a terminal: its styles become escape sequences, which streams drop if they do not
+/// support them, and other control characters are removed.
 pub(crate) fn painted(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for part in text.split_inclusive(is_mark) {
@@ -97,15 +97,15 @@ pub(crate) fn count(n: usize, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
 
-/// A name out of a file, without what would move the cursor of a terminal or break a row.
+/// Returns a name from a file, without characters that would move the cursor of a terminal or break a row.
 pub(crate) fn plain(name: &str) -> String {
     one_line(name).into_owned()
 }
 
-/// Cells wider than this push what follows in their own row only.
+/// Cells wider than this shift the rest of their own row only.
 const WIDEST: usize = 48;
 
-/// A title and the first `shown` rows, with a note about the others; nothing when there are none.
+/// Formats a title and the first `shown` rows, with a note about the others; empty if there are none.
 pub(crate) fn limited(
     out: &mut String,
     title: &str,
@@ -124,7 +124,7 @@ pub(crate) fn limited(
     }
 }
 
-/// Rows with aligned columns, two spaces apart, each line indented by two.
+/// Formats rows with aligned columns, separated by two spaces; each line is indented by two.
 pub(crate) fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
@@ -145,7 +145,7 @@ pub(crate) fn table(rows: &[Vec<String>]) -> String {
     out
 }
 
-/// How many characters of a cell are seen: its styles are not.
+/// Returns the visible width of a cell, without its styles.
 fn shown(cell: &str) -> usize {
     cell.chars().filter(|c| !is_mark(*c)).count()
 }

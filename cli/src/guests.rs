@@ -1,11 +1,11 @@
-//! Plugins that the program around brings along, and its own Python, for the work of one thread.
+//! Plugins of the enclosing program, and its own Python, for the work of one thread.
 
 use std::cell::{Cell, RefCell};
 
 use onnxport_core::bisect::modules::Caller;
 use onnxport_core::host::PluginRoot;
 
-/// Plugins, and the operators that they lower though others do as well.
+/// Plugins, and the operators that they lower with precedence over others.
 #[derive(Clone, Default)]
 pub struct Guests {
     /// The roots of the plugins, which are linked into the program.
@@ -19,7 +19,7 @@ thread_local! {
     static CALLER: Cell<Option<Caller>> = const { Cell::new(None) };
 }
 
-/// Puts back what was there before, also after a panic.
+/// Restores the previous plugins on drop, also after a panic.
 struct Before(Guests);
 
 impl Drop for Before {
@@ -28,7 +28,7 @@ impl Drop for Before {
     }
 }
 
-/// Does `work`, whose commands use `guests` beside the bundled plugins.
+/// Runs `work`, whose commands use `guests` beside the bundled plugins.
 pub fn with_guests<T>(guests: Guests, work: impl FnOnce() -> T) -> T {
     let _before = Before(GUESTS.replace(guests));
     work()
@@ -39,7 +39,7 @@ pub(crate) fn guests() -> Guests {
     GUESTS.with_borrow(Guests::clone)
 }
 
-/// Puts back what was called before, also after a panic.
+/// Restores the previous caller on drop, also after a panic.
 struct CallerBefore(Option<Caller>);
 
 impl Drop for CallerBefore {
@@ -54,7 +54,7 @@ pub fn with_caller<T>(caller: Caller, work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// What calls the Python package within this process, on this thread.
+/// Returns the function that calls the Python package within this process, on this thread.
 pub(crate) fn caller() -> Option<Caller> {
     CALLER.get()
 }

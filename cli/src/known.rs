@@ -1,4 +1,4 @@
-//! What a file of options may hold: the command line's own options, and what is known of their values.
+//! The valid contents of an options file: the command line's options, and the types of their values.
 
 use std::any::TypeId;
 
@@ -10,10 +10,10 @@ use onnxport_requests::value::Tolerance;
 
 use crate::documents;
 
-/// Options about the file itself, and what clap adds.
+/// Options about the file itself, and those that clap adds.
 const ABOUT_FILES: &[&str] = &["config", "no-config", "preset", "print-config", "unset", "help", "version"];
 
-/// Commands that only talk about onnxport, or that it starts itself: a file that is wrong must not stop them.
+/// Commands that only describe onnxport, or that it starts itself: a defective file must not stop them.
 const WITHOUT: &[&str] = &["completions", "explain", "help", "man", "probe", "schema", "serve"];
 
 /// Tables and keys of the file that are about plugins, as `--project` reads them.
@@ -25,17 +25,17 @@ pub(crate) const ALL: &str = "all";
 /// The table of presets.
 pub(crate) const PRESET: &str = "preset";
 
-/// What an option can do that a file does not do which was merely found.
+/// The effect of an option that is not accepted from a file that was merely found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// It loads code, or has code run. With a value, only that value does.
+    /// It loads code, or has code executed. With a value, only that value does.
     Code(Option<&'static str>),
-    /// It says where something is written.
+    /// It names an output location.
     Writes,
 }
 
-/// The options that reach further than reading, by their names. A test holds every option that takes a path to this list
-/// or to that of options which are read.
+/// The options with effects beyond reading, by their names. A test checks that every option with a path is in this list
+/// or in that of options whose paths are only read.
 const FAR: &[(&str, Reach)] = &[
     ("plugin", Reach::Code(None)),
     ("project", Reach::Code(None)),
@@ -54,7 +54,7 @@ const FAR: &[(&str, Reach)] = &[
     ("path", Reach::Writes),
 ];
 
-/// Options that a variable of the environment sets as well, which goes before a file.
+/// Options that an environment variable sets as well, with precedence over a file.
 const VARIABLES: &[(&str, &str)] = &[
     ("color", "NO_COLOR"),
     ("ort-library", "ORT_DYLIB_PATH"),
@@ -62,36 +62,36 @@ const VARIABLES: &[(&str, &str)] = &[
     ("reference", "ONNXPORT_REFERENCE"),
 ];
 
-/// What values an option takes.
+/// The type of an option's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// True or false.
     Flag,
-    /// How often it is given.
+    /// The number of times it is given.
     Count,
     Integer,
     Number,
     /// One of these.
     Choice(Vec<String>),
     Text,
-    /// A path; with `Some`, of what `NAME=PATH` says, or what may be no path.
+    /// A path; with `Some`, one in `NAME=PATH`, or a value that may also be something else.
     Path(Paths),
-    /// What its parser takes: text, a number, or lists and tables where it reads JSON.
+    /// Any value that its parser accepts: text, a number, or lists and tables if it reads JSON.
     Free,
 }
 
-/// Where the path is in a value.
+/// The position of the path in a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Paths {
     /// The value is one.
     Whole,
-    /// It stands behind the first `=`.
+    /// After the first `=`.
     Behind,
-    /// The value may be a name; it is a path where something is there.
+    /// The value may be a name; it is a path if that exists.
     Perhaps,
 }
 
-/// The options of `command` that a file may hold. The command line was built.
+/// Returns the options of `command` that a file may contain. The command line must be built.
 pub(crate) fn options(command: &Command) -> impl Iterator<Item = &Arg> {
     command.get_arguments().filter(|arg| arg.get_long().is_some_and(|long| !ABOUT_FILES.contains(&long)))
 }
@@ -101,7 +101,7 @@ pub(crate) fn takes(command: &Command) -> bool {
     !command.is_hide_set() && !WITHOUT.contains(&command.get_name())
 }
 
-/// The commands that take options from a file, each by its words; the command line was built.
+/// Returns the commands that take options from a file, each by its words; the command line must be built.
 pub(crate) fn commands(cli: &Command) -> Vec<(Vec<String>, &Command)> {
     let mut found = Vec::new();
     for command in cli.get_subcommands().filter(|command| takes(command)) {
@@ -117,7 +117,7 @@ pub(crate) fn commands(cli: &Command) -> Vec<(Vec<String>, &Command)> {
     found
 }
 
-/// The tables of a file that hold options: those of commands, that of all, and that of presets.
+/// Returns the tables of a file with options: those of commands, that of all, and that of presets.
 pub(crate) fn tables() -> Vec<String> {
     let first = |name: &'static str| name.split(' ').next().unwrap_or(name);
     let commands = documents::names().map(first).filter(|name| !WITHOUT.contains(name));
@@ -144,12 +144,12 @@ pub(crate) fn is_list(arg: &Arg) -> bool {
     matches!(arg.get_action(), ArgAction::Append)
 }
 
-/// Whether it may stand without a value.
+/// Whether its value is optional.
 pub(crate) fn is_optional(arg: &Arg) -> bool {
     arg.get_num_args().is_some_and(|count| count.min_values() == 0) && !is_flag(arg)
 }
 
-/// What values `arg` takes.
+/// Returns the type of the value of `arg`.
 pub(crate) fn kind(arg: &Arg) -> Kind {
     match arg.get_action() {
         ArgAction::SetTrue | ArgAction::SetFalse => return Kind::Flag,
@@ -185,12 +185,12 @@ pub(crate) fn kind(arg: &Arg) -> Kind {
     if is_of(TypeId::of::<String>()) { Kind::Text } else { Kind::Free }
 }
 
-/// How far `arg` reaches.
+/// Returns the effect of `arg` beyond reading.
 pub(crate) fn reach(arg: &Arg) -> Option<Reach> {
     FAR.iter().find(|(name, _)| arg.get_long() == Some(name)).map(|(_, reach)| *reach)
 }
 
-/// The variable of the environment that sets `arg` as well.
+/// Returns the environment variable that sets `arg` as well.
 pub(crate) fn variable(arg: &Arg) -> Option<&'static str> {
     VARIABLES.iter().find(|(name, _)| arg.get_long() == Some(name)).map(|(_, variable)| *variable)
 }
@@ -205,7 +205,7 @@ pub(crate) fn conflict(command: &Command, a: &Arg, b: &Arg) -> bool {
     against(a, b) || against(b, a) || are_loud
 }
 
-/// The names by which a file or an object may say the options of `command`: `verify` as well as `no-verify`.
+/// Returns the names for the options of `command` in a file or an object: `verify` as well as `no-verify`.
 pub(crate) fn names(command: &Command) -> impl Iterator<Item = &str> {
     options(command).flat_map(|arg| {
         let name = long(arg);

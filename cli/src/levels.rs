@@ -1,4 +1,4 @@
-//! How bad what is found is held to be: arguments that raise or hide warnings and notes by their codes.
+//! The levels of diagnostics: arguments that raise or hide warnings and notes by their codes.
 
 use clap::Args;
 use onnxport_core::diagnose::{Code, Diagnostic, Severity};
@@ -38,7 +38,7 @@ fn code(text: &str) -> Result<String, String> {
 }
 
 impl LevelArguments {
-    /// Fails where a code is in two lists.
+    /// Fails if a code is in two lists.
     ///
     /// # Errors
     /// `OP001`.
@@ -55,7 +55,7 @@ impl LevelArguments {
         }
     }
 
-    /// `diagnostics` as bad as these say. Errors stay.
+    /// Applies the levels to `diagnostics`. Errors stay.
     pub(crate) fn apply(&self, diagnostics: &mut Vec<Diagnostic>) {
         let named = |list: &[String], found: &Diagnostic| list.iter().any(|code| code == found.code.as_str());
         diagnostics.retain(|found| found.severity == Severity::Error || !named(&self.allow, found));
@@ -70,7 +70,8 @@ impl LevelArguments {
         }
     }
 
-    /// Adds what plugins said so far to an outcome, and applies these levels to all of it; it fails with the first error.
+    /// Adds the plugins' messages so far to an outcome, and applies these levels to all of it; fails with the first
+    /// error.
     pub(crate) fn judge(&self, outcome: &mut Outcome) {
         outcome.report.diagnostics.extend(log::so_far());
         self.apply(&mut outcome.report.diagnostics);

@@ -1,7 +1,7 @@
-//! The commands of `onnxport`: argument parsing, progress and rendering. What they do is in `onnxport-core`.
+//! The commands of `onnxport`: argument parsing, progress and rendering. The work itself is in `onnxport-core`.
 //!
 //! [`main()`] is the program: it owns the process, with its signals, its panics and its standard streams. [`command`]
-//! and [`Export`] do the same work inside of another program, and touch nothing that belongs to the process.
+//! and [`Export`] do the same work inside another program, and leave the state of the process alone.
 
 mod again;
 mod args;

@@ -1,4 +1,4 @@
-//! The arguments about what models say of where their parts come from.
+//! The arguments about metadata on the origin of a model's parts.
 
 use clap::{Args, ValueEnum, ValueHint};
 use onnxport_core::{Metadata, WriteOptions};

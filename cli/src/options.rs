@@ -1,7 +1,7 @@
 //! Options as a JSON object, for callers that are programs: the arguments of the command line by their names, with `_`
 //! for `-`.
 //!
-//! There is one list of options, the command line's: an object is read by turning it into one.
+//! The command line's options are the only list of options: an object is converted to a command line and parsed.
 
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, Args, Command};
@@ -10,15 +10,15 @@ use serde_json::{Map, Value};
 
 use crate::known::{self, is_flag};
 
-/// Reads the object `json` as the arguments `A` of what is called `name`.
+/// Reads the object `json` as the arguments `A` of `name`.
 ///
-/// - The key of `--input-names` is `input_names`. `null` is what was not said.
-/// - A flag is `true` or `false`; `no_verify` may be said as `verify`, the other way round. What takes a value and has such
-///   a flag, as `optimize` has, takes both.
-/// - What can be repeated is a list. Another list or object goes as JSON to the option that takes it.
+/// - The key of `--input-names` is `input_names`. `null` means that the option is not given.
+/// - A flag is `true` or `false`; `no_verify` may be given as `verify` with the opposite value. An option with a value
+///   and such a flag, like `optimize`, accepts both.
+/// - A repeatable option takes a list. Another list or object goes as JSON to the option that takes it.
 ///
 /// # Errors
-/// `OP001` for a key that is no option, and what the command line would refuse.
+/// `OP001` for an unknown key, and for a value that the command line would refuse.
 pub(crate) fn read<A: Args>(name: &'static str, json: &str) -> Result<A, Diagnostic> {
     let mut known = A::augment_args(Command::new(name).no_binary_name(true).disable_help_flag(true));
     known.build();
@@ -27,7 +27,7 @@ pub(crate) fn read<A: Args>(name: &'static str, json: &str) -> Result<A, Diagnos
     A::from_arg_matches(&matches).map_err(|error| refused(&error))
 }
 
-/// Reads the options of `over`, and of `under` those that it does not say and that belong to `A`.
+/// Reads the options of `over`, and those of `under` that `over` does not set and that belong to `A`.
 ///
 /// # Errors
 /// As [`read`].
@@ -52,14 +52,14 @@ pub(crate) fn line(command: &mut Command, object: &Map<String, Value>) -> Result
     words(command, object)
 }
 
-/// What clap refused, without advice for somebody at a terminal.
+/// Returns clap's error, without advice for a terminal user.
 pub(crate) fn refused(error: &clap::Error) -> Diagnostic {
     let mut diagnostic = diagnostic(error);
     diagnostic.notes.retain(|note| !note.starts_with("Usage:"));
     Diagnostic { help: None, ..diagnostic }
 }
 
-/// What clap says, in parts: the problem, tips, and how the command is used.
+/// Splits clap's error into the problem, tips, and the usage.
 pub(crate) fn diagnostic(error: &clap::Error) -> Diagnostic {
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         return Diagnostic::error(Code::USAGE, "the command line lacks a subcommand or an argument")
@@ -78,10 +78,10 @@ fn wrong(message: String) -> Diagnostic {
     Diagnostic::error(Code::USAGE, message)
 }
 
-/// The object `json`.
+/// Parses the object `json`.
 ///
 /// # Errors
-/// `OP001` when it is none.
+/// `OP001` if it is not an object.
 pub(crate) fn parse(json: &str) -> Result<Map<String, Value>, Diagnostic> {
     serde_json::from_str(json).map_err(|error| wrong(format!("the options are not a JSON object: {error}")))
 }
@@ -97,7 +97,7 @@ fn words(command: &Command, object: &Map<String, Value>) -> Result<Vec<String>, 
             continue;
         }
         match (resolve(command, key), value) {
-            // What takes a value and can be switched off: `optimize` is a level, or false.
+            // An option with a value that can be switched off: `optimize` is a level, or false.
             (Some((arg, false)), Value::Bool(value)) if !is_flag(arg) && opposite(command, key).is_some() => {
                 words.extend((!value).then(|| format!("--no-{}", key.replace('_', "-"))));
             }
@@ -123,7 +123,7 @@ pub(crate) fn long_of(key: &str) -> String {
     key.replace('_', "-")
 }
 
-/// The option that `key` says something about, and whether that gives it; `None` where nothing is said.
+/// Returns the option that `key` refers to, and whether it is given; `None` if the value leaves it unset.
 pub(crate) fn says(command: &Command, key: &str, value: &Value) -> Option<(String, bool)> {
     let (arg, is_opposite) = resolve(command, key)?;
     let long = |arg: &Arg| arg.get_long().map(str::to_owned);
@@ -138,14 +138,14 @@ pub(crate) fn says(command: &Command, key: &str, value: &Value) -> Option<(Strin
     }
 }
 
-/// The option that `key` names, and whether it says the opposite.
+/// Returns the option that `key` names, and whether it is negated.
 pub(crate) fn resolve<'c>(command: &'c Command, key: &str) -> Option<(&'c Arg, bool)> {
     let long = key.replace('_', "-");
     let find = |long: &str| command.get_arguments().find(|arg| known::is_called(arg, long));
     find(&long).map(|arg| (arg, false)).or_else(|| Some((opposite(command, key)?, true)))
 }
 
-/// The flag that switches off what `key` names.
+/// Returns the flag that switches off `key`.
 fn opposite<'c>(command: &'c Command, key: &str) -> Option<&'c Arg> {
     let long = format!("no-{}", key.replace('_', "-"));
     command.get_arguments().find(|arg| known::is_called(arg, &long)).filter(|arg| is_flag(arg))
@@ -168,7 +168,7 @@ pub(crate) fn push(words: &mut Vec<String>, key: &str, arg: &Arg, value: &Value)
             let count = count.ok_or_else(|| wrong(format!("`{key}` is a small number")))?;
             words.extend((0..count).map(|_| format!("--{long}")));
         }
-        // What may stand without a value.
+        // Options with an optional value.
         (_, Value::Bool(true)) if is_optional => words.push(format!("--{long}")),
         (_, Value::Bool(false)) if is_optional => {}
         (ArgAction::Append, value) => {
@@ -179,7 +179,7 @@ pub(crate) fn push(words: &mut Vec<String>, key: &str, arg: &Arg, value: &Value)
     Ok(())
 }
 
-/// The words of what can be repeated.
+/// Returns the arguments of a repeatable option.
 fn texts(key: &str, value: &Value) -> Result<Vec<String>, Diagnostic> {
     match value {
         Value::Array(all) => all.iter().map(|value| text(key, value)).collect(),

@@ -1,4 +1,4 @@
-//! What a command has to say, before it is rendered.
+//! The outcome of a command, before it is rendered.
 
 use onnxport_core::diagnose::{Code, Diagnostic, Report};
 use serde_json::{Map, Value};
@@ -11,20 +11,20 @@ use crate::exit::Exit;
 pub struct Outcome {
     /// The exit code.
     pub exit: Exit,
-    /// What was asked for, for standard output.
+    /// The requested text, for standard output.
     pub(crate) text: String,
-    /// What was done, for standard output unless `--quiet`.
+    /// The summary of the work, for standard output unless `--quiet`.
     pub(crate) summary: String,
     /// The same as data.
     pub(crate) json: Map<String, Value>,
-    /// The options of a file that had a part in it.
+    /// The options of a file that were used.
     pub(crate) config: Option<ConfigJson>,
     /// Errors, warnings and notes, for standard error.
     pub report: Report,
 }
 
 impl Outcome {
-    /// A success that says nothing yet.
+    /// Creates an empty success.
     pub(crate) fn ok() -> Self {
         Self {
             exit: Exit::Ok,
@@ -41,7 +41,8 @@ impl Outcome {
         Self { text, ..Self::ok() }
     }
 
-    /// A panic of onnxport's own, which said this; `what` is to be reported: the command, or the call.
+    /// Creates an outcome for a panic of onnxport itself, with its message; `what` is to be reported: the command, or
+    /// the call.
     pub(crate) fn defect(said: &str, what: &str) -> Self {
         let defect = Diagnostic::error(Code::INTERNAL, "internal error");
         let defect = said.lines().fold(defect, |defect, line| defect.note(line.to_owned()));
@@ -53,14 +54,14 @@ impl Outcome {
         Self { exit: Exit::of(&report), report, ..Self::ok() }
     }
 
-    /// Adds an error, which makes this a failure.
+    /// Adds an error, which makes the outcome a failure.
     pub(crate) fn fail(&mut self, diagnostic: Diagnostic) {
         let report = Report::from(diagnostic);
         self.exit = self.exit.max(Exit::of(&report));
         self.report.diagnostics.extend(report.diagnostics);
     }
 
-    /// Adds what another outcome says, which is about the same.
+    /// Adds another outcome about the same subject.
     pub(crate) fn add(&mut self, other: Self) {
         self.exit = self.exit.max(other.exit);
         self.text.push_str(&other.text);
@@ -77,7 +78,7 @@ impl Outcome {
 
     /// Adds a field to the JSON form.
     pub(crate) fn put(&mut self, key: &str, value: impl serde::Serialize) {
-        // Only maps with keys that are no strings fail, and there are none.
+        // Serialization fails only for maps with keys that are not strings, and there are none.
         self.json.insert(key.to_owned(), serde_json::to_value(value).unwrap_or(Value::Null));
     }
 }
@@ -94,5 +95,5 @@ impl From<Diagnostic> for Outcome {
     }
 }
 
-/// What a command returns; the error is an outcome as well, so that `?` ends a command early.
+/// The result of a command; the error is an outcome as well, so that `?` ends a command early.
 pub(crate) type CommandResult = Result<Outcome, Outcome>;

@@ -1,5 +1,5 @@
-//! The plugins that are linked into this binary, those that the user adds, and the runtime that
-//! verifies.
+//! The plugins that are linked into this binary, those that the user adds, and the runtime for
+//! verification.
 
 use std::process::Command;
 
@@ -16,19 +16,19 @@ use crate::guests::{Guests, guests};
 use crate::known;
 use crate::outcome::{CommandResult, Outcome};
 
-/// The plugins that are linked in.
+/// The linked-in plugins.
 pub(crate) const LINKED: &[&PluginRoot] = &[
     &onnxport_aten::ROOT,
     &onnxport_optimise::ROOT,
     &onnxport_fusions::ROOT,
-    // Of two executors the first one runs models unless the user says otherwise.
+    // Of two executors, the first one is the default.
     &onnxport_ort::ROOT,
     &onnxport_reference::ROOT,
     &onnxport_cuda_parity::ROOT,
     &onnxport_torchvision::ROOT,
 ];
 
-/// All that is said of plugins but their libraries, as options of a command by their names.
+/// Returns the options about plugins, except for their libraries, by name.
 pub(crate) fn further(plugins: &Plugins) -> Map<String, Value> {
     let without = Plugins { plugin: Vec::new(), ..plugins.clone() };
     let changed = |name: &str, value: &Value| Some(value) != defaults().get(name);
@@ -40,7 +40,7 @@ fn defaults() -> Value {
     serde_json::to_value(Plugins::default()).unwrap_or_default()
 }
 
-/// The host with the bundled plugins and those that the user adds.
+/// Creates the host with the bundled plugins and those that the user adds.
 pub(crate) fn host(plugins: &Plugins) -> Result<Host, Report> {
     let Guests { roots, choices } = guests();
     let search = plugins.search();
@@ -54,25 +54,25 @@ pub(crate) fn host(plugins: &Plugins) -> Result<Host, Report> {
     Host::with(&linked, &search)
 }
 
-/// Opens the runtime that runs models.
+/// Opens the runtime for models.
 pub(crate) fn runtime(host: &Host, running: &Running) -> Result<Runtime, Diagnostic> {
     running.open(host, restart)
 }
 
-/// Makes the command of a process that runs models: this program again.
+/// Creates the command of a process that runs models: this program again.
 pub(crate) fn restart() -> Result<Command, Diagnostic> {
     let mut command = again::command(Code::VERIFY_NO_EXECUTOR)?;
     command.args(["plugin", "serve"]);
     Ok(command)
 }
 
-/// The work of a process that [`restart`] makes.
+/// The work of a process created with [`restart`].
 pub(crate) fn serve() -> CommandResult {
     onnxport_core::verify::serve(LINKED, &HOST_ROOT)?;
     Ok(Outcome::ok())
 }
 
-/// Starts to look for ONNX Runtime in the background, where it is going to run a model and nobody said where it is.
+/// Starts to look for ONNX Runtime in the background, if it is going to run a model and its location is not given.
 pub(crate) fn prepare(host: &Host, running: &Running) {
     prepare_for(host, running.executor.as_deref(), &running.options);
 }

@@ -72,7 +72,7 @@ enum Stored {
     F8e5m2fnuz,
 }
 
-/// What happens to values that do not fit.
+/// The treatment of values that do not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Beyond {
     /// Fail the conversion
@@ -117,7 +117,7 @@ impl PrecisionArguments {
             },
             quantise: self.quantize.clone().map(|scheme| Scheme {
                 form,
-                // As ONNX Runtime does it when it fuses the other form itself.
+                // The same as when ONNX Runtime fuses the other form itself.
                 accuracy_level: self.accuracy_level.unwrap_or(match form {
                     Form::Dequantize => 0,
                     Form::MatMulNBits => 4,
@@ -132,7 +132,7 @@ impl PrecisionArguments {
     }
 }
 
-/// Adds what happened to weights to an outcome.
+/// Adds the changes to weights to an outcome.
 pub(crate) fn describe(changed: &Changed, outcome: &mut Outcome) {
     let Changed { narrowed, quantised, foreign, bytes_before, bytes_after } = *changed;
     if narrowed + quantised + foreign == 0 {

@@ -1,4 +1,4 @@
-//! The program: a command with a process of its own.
+//! The program: a command that owns its process.
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,16 +19,16 @@ use crate::outcome::{CommandResult, Outcome};
 use crate::progress::Progress;
 use crate::{crash, dispatch, ending, render, signals, truncated, usage};
 
-/// Where the last panic happened; the hook writes it instead of printing.
+/// The location of the last panic; the hook stores it instead of printing.
 static PANIC: Mutex<Option<String>> = Mutex::new(None);
 
 /// Whether a command was started: signals and the end of the process belong to it.
 static STARTED: AtomicBool = AtomicBool::new(false);
 
-/// Runs the command that `arguments` say, the name of the program first, and returns the exit code.
+/// Runs the command line `arguments`, the name of the program first, and returns the exit code.
 ///
-/// The process belongs to it: its panics, its signals and what is printed. It is to end after the command, and a second
-/// one is refused.
+/// Takes over the process: its panics, its signals and its output. The process must end after the command; a second
+/// call is refused.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     run(arguments.into_iter().collect()) as u8
 }
@@ -74,12 +74,12 @@ fn run(arguments: Vec<OsString>) -> Exit {
     ending::prepare(name, global, &progress);
     signals::handle();
     let shown = progress.clone();
-    // A plugin that does not come back is left behind on that thread.
+    // A plugin that does not return is abandoned on that thread.
     let result = watch::run(global.plugin_timeout.map(|limit| limit.0), move || {
         catch_unwind(AssertUnwindSafe(|| heard(&command, &shown)))
     });
     ending::done();
-    // A thread that was left behind may own hidden files.
+    // An abandoned thread may own hidden files.
     let _stopped = result.is_err().then(interrupt::stop);
     progress.clear();
     let mut outcome = match result {
@@ -93,7 +93,7 @@ fn run(arguments: Vec<OsString>) -> Exit {
     exit
 }
 
-/// Runs the command, and adds what plugins said outside of a conversion, which reports that itself.
+/// Runs the command, and adds the messages of plugins from outside a conversion, which reports its own.
 fn heard(command: &Command, progress: &Progress) -> CommandResult {
     let (mut result, messages) = log::collect(|| dispatch::run(command, progress));
     let (Ok(outcome) | Err(outcome)) = &mut result;

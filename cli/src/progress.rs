@@ -1,4 +1,4 @@
-//! How far a command has come: on standard error, only on terminals, and for who runs it inside of another program.
+//! The progress of a command: on standard error, only on terminals, and for a caller inside another program.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use onnxport_core::diagnose::{Code, Diagnostic};
 /// The time between two pictures of the line.
 const STEP: Duration = Duration::from_millis(100);
 
-/// One line that says what is going on; clones show the same one.
+/// A line that shows the current work; clones share it.
 #[derive(Clone)]
 pub(crate) struct Progress {
     bar: ProgressBar,
@@ -21,7 +21,7 @@ pub(crate) struct Progress {
     watch: Watch,
 }
 
-/// What a caller sees of work that goes on, and how it ends it early.
+/// A caller's handle on running work: observes the progress, and cancels it.
 #[derive(Clone, Default)]
 pub struct Watch {
     shared: Arc<Shared>,
@@ -33,29 +33,29 @@ struct Shared {
     cancelled: AtomicBool,
 }
 
-/// What goes on.
+/// The current work.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Now {
     /// The stage, such as `writing`; empty before the first.
     pub stage: String,
     /// Bytes done.
     pub done: u64,
-    /// Bytes in all; 0 where they are not counted.
+    /// The total number of bytes; 0 if they are not counted.
     pub total: u64,
 }
 
 impl Watch {
-    /// What goes on.
+    /// Returns the current work.
     pub fn now(&self) -> Now {
         self.lock().clone()
     }
 
-    /// Asks for the end. The work fails then, before it gives anything its name.
+    /// Requests the end. The work then fails before it publishes anything.
     pub fn cancel(&self) {
         self.shared.cancelled.store(true, Ordering::Release);
     }
 
-    /// Whether somebody asked for the end.
+    /// Whether the end was requested.
     pub fn is_cancelled(&self) -> bool {
         self.shared.cancelled.load(Ordering::Acquire)
     }
@@ -66,7 +66,7 @@ impl Watch {
 }
 
 impl Progress {
-    /// A line that is shown only when `visible` and standard error is a terminal.
+    /// Creates a line that is shown only if `visible` and standard error is a terminal.
     pub(crate) fn new(visible: bool) -> Self {
         let target = if visible { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(None, target);
@@ -74,12 +74,12 @@ impl Progress {
         Self { bar, turns: Arc::default(), watch: Watch::default() }
     }
 
-    /// One that nobody sees but who holds `watch`.
+    /// Creates an invisible one for the holder of `watch`.
     pub(crate) fn watched(watch: &Watch) -> Self {
         Self { watch: watch.clone(), ..Self::new(false) }
     }
 
-    /// Fails when somebody asked for the end.
+    /// Fails if the end was requested.
     pub(crate) fn go_on(&self) -> Result<(), Diagnostic> {
         if self.watch.is_cancelled() {
             Err(Diagnostic::error(Code::INTERRUPTED, "interrupted"))
@@ -88,7 +88,7 @@ impl Progress {
         }
     }
 
-    /// Shows what starts now.
+    /// Shows the start of a stage.
     pub(crate) fn stage(&self, text: impl Into<String>) {
         let text = text.into();
         *self.watch.lock() = Now { stage: text.clone(), ..Now::default() };
@@ -98,7 +98,7 @@ impl Progress {
         }
     }
 
-    /// Turns the line from now on. Where no thread can be had it stands still.
+    /// Animates the line from now on. Without a thread it stays still.
     fn turn(&self) {
         if self.turns.swap(true, Ordering::Relaxed) {
             return;
@@ -114,7 +114,8 @@ impl Progress {
         let _ = thread::Builder::new().name("progress".to_owned()).spawn(turn);
     }
 
-    /// Shows how much of a long stage is done; the function is told bytes done and bytes in all, and says whether to go on.
+    /// Shows the progress of a long stage; the function receives the bytes done and the bytes in all, and returns
+    /// whether to go on.
     pub(crate) fn bytes(&self, text: &str) -> impl Fn(u64, u64) -> ControlFlow<()> + Send + Sync + use<> {
         self.stage(text);
         let (bar, text, start) = (self.bar.clone(), text.to_owned(), Instant::now());

@@ -12,12 +12,12 @@ use crate::global::Global;
 use crate::outcome::Outcome;
 
 impl Outcome {
-    /// The object that the command `name` prints with `--json`.
+    /// Returns the object that the command `name` prints with `--json`.
     pub fn json(&self, name: &str) -> Value {
         json(Some(name), self)
     }
 
-    /// The text that the program prints on standard output, without colours.
+    /// Returns the text that the program prints on standard output, without colours.
     pub fn printed(&self) -> String {
         unstyled(&format!("{}{}", self.text, self.summary))
     }
@@ -43,7 +43,7 @@ pub(crate) fn print(name: &str, outcome: &Outcome, global: Global) -> io::Result
 
 /// Prints the outcome as text; `quiet` for nothing but results and problems.
 pub(crate) fn print_text(outcome: &Outcome, quiet: bool) -> io::Result<()> {
-    // These streams drop colours where they do not belong.
+    // These streams drop colours if they do not support them.
     let mut out = anstream::stdout().lock();
     out.write_all(painted(&outcome.text).as_bytes())?;
     if !quiet {
@@ -57,16 +57,16 @@ pub(crate) fn print_text(outcome: &Outcome, quiet: bool) -> io::Result<()> {
     anstream::stderr().write_all(render::text(&report, Palette::COLOR).as_bytes())
 }
 
-/// How the process ends once its outcome was printed, or could not be.
+/// Returns the exit status after printing the outcome, or failing to.
 pub(crate) fn exit(printed: &io::Result<()>, outcome: &Outcome) -> Exit {
     match printed {
-        // Whoever reads our output has seen enough: `onnxport ops | head`.
+        // A closed pipe is no failure: `onnxport ops | head`.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Exit::Io,
         _ => outcome.exit,
     }
 }
 
-/// Prints the outcome as one JSON object; null stands for a command that is none.
+/// Prints the outcome as one JSON object; the command is null if there is none.
 pub(crate) fn print_json(name: Option<&str>, outcome: &Outcome) -> io::Result<()> {
     let text = serde_json::to_string_pretty(&json(name, outcome)).map_err(io::Error::other)?;
     let mut out = io::stdout().lock();
@@ -91,7 +91,7 @@ pub(crate) fn json(name: Option<&str>, outcome: &Outcome) -> Value {
     Value::Object(object)
 }
 
-/// What there is to say, as data.
+/// Returns the diagnostics as data.
 pub(crate) fn diagnostics(outcome: &Outcome) -> Value {
     serde_json::to_value(render::json(&outcome.report)).unwrap_or(Value::Null)
 }

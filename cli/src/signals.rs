@@ -3,7 +3,7 @@
 #[cfg(unix)]
 pub(crate) use unix::handle;
 
-/// On this system a process is ended from outside without being asked.
+/// On this system a process is ended from outside without a signal.
 #[cfg(not(unix))]
 pub(crate) fn handle() {}
 
@@ -22,8 +22,8 @@ mod unix {
     use crate::exit::Exit;
     use crate::outcome::Outcome;
 
-    /// The signals that the process was told to ignore, by `nohup` or a shell that put it into the
-    /// background: a mask as Linux states it, bit 0 for signal 1.
+    /// Returns the ignored signals, as set by `nohup` or a shell that put the process into the background:
+    /// a mask in Linux's format, bit 0 for signal 1.
     fn ignored() -> u64 {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -33,7 +33,7 @@ mod unix {
     /// From now on these signals end the command with a message, and nothing half-written remains. A file
     /// beyond its size limit is an error, not the end.
     pub(crate) fn handle() {
-        // Without a handler the system does what it always did: the process ends.
+        // Without a handler the default action applies: the process ends.
         let _ = flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
         let ignored = ignored();
         let handled = [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);

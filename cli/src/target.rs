@@ -7,7 +7,7 @@ use onnxport_core::legalise::Legalised;
 use crate::format::{bold, count};
 use crate::outcome::Outcome;
 
-/// Adds to `outcome` what was done; the text says nothing where there was nothing to do.
+/// Adds the changes to `outcome`; there is no text if nothing changed.
 pub(crate) fn describe(done: &Legalised, outcome: &mut Outcome) {
     outcome.put("target", done);
     if done.computed.is_empty() {

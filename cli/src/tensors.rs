@@ -1,4 +1,4 @@
-//! Tables of tensors: of what a file holds, and of what a conversion would write.
+//! Tables of tensors: in a file, or in the plan of a conversion.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
@@ -34,10 +34,10 @@ pub(crate) fn text(table: &WeightTable, shown: usize) -> String {
     out
 }
 
-/// What a row says depends on the others.
+/// The context of a row: its contents depend on the other rows.
 struct Context<'a> {
     table: &'a WeightTable,
-    /// The names of the view that a name shows.
+    /// The names of the view behind each name.
     views: HashMap<&'a str, &'a [String]>,
     /// The number of tensors of every shared storage.
     totals: Vec<usize>,
@@ -83,7 +83,7 @@ impl<'a> Context<'a> {
         row
     }
 
-    /// Where the bytes of the tensor called `name` are.
+    /// Describes the location of the bytes of the tensor called `name`.
     fn source(&self, source: &SourceSummary, name: &str) -> String {
         match source {
             SourceSummary::File { file, entry, offset, .. } => {
@@ -107,7 +107,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// A tensor that goes into another one, its own inputs included.
+    /// Describes a tensor that is part of another one, including its own parts.
     fn input(&self, input: &PartSummary) -> String {
         let PartSummary { dtype, shape, source, view, transforms } = input;
         let mut said = vec![format!("{dtype}{shape:?} {}", self.source(source, ""))];

@@ -1,4 +1,4 @@
-//! Reads of mapped files that somebody truncated: the signal `SIGBUS`, said in a sentence.
+//! Reports reads of mapped files that were truncated: the signal `SIGBUS`, with a message.
 
 #[cfg(unix)]
 pub(crate) use unix::report;
@@ -19,18 +19,18 @@ mod unix {
     static EXIT: AtomicI32 = AtomicI32::new(1);
     static JSON: AtomicBool = AtomicBool::new(false);
 
-    /// What took place before, for faults elsewhere.
+    /// The previous action, for faults elsewhere.
     static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 
     type Handler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
 
-    /// From now on a read of a mapped file that somebody truncated ends the process with `exit` and a
-    /// message: an object on standard output with `json`, else a line on standard error. Outputs that are
-    /// being written have no names yet, so that nothing is left of them. To be called once.
+    /// Installs the handler: a read of a truncated mapped file ends the process with `exit` and a message:
+    /// an object on standard output with `json`, else a line on standard error. Outputs in progress have no
+    /// names yet, so nothing is left of them. Must be called once.
     pub(crate) fn report(exit: u8, json: bool) {
         EXIT.store(exit.into(), Ordering::Relaxed);
         JSON.store(json, Ordering::Relaxed);
-        // SAFETY: the action is fully initialised, and the handler only does what is allowed in one.
+        // SAFETY: the action is fully initialised, and the handler is async-signal-safe.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             let mut old: libc::sigaction = std::mem::zeroed();
@@ -51,7 +51,7 @@ mod unix {
             unsafe { libc::_exit(EXIT.load(Ordering::Relaxed)) };
         }
         let before = BEFORE.get().map_or(std::ptr::null(), std::ptr::from_ref);
-        // SAFETY: what took place before takes place again, when the read is tried once more.
+        // SAFETY: restores the previous action, which applies when the read is retried.
         unsafe {
             if before.is_null() {
                 libc::signal(signal, libc::SIG_DFL);
@@ -83,7 +83,7 @@ mod unix {
         out(code.as_str().as_bytes());
         out(b"\", \"severity\": \"error\", \"message\": \"`");
         for byte in path.to_bytes() {
-            // What needs escaping, or may be no UTF-8.
+            // Bytes that need escaping, or may not be UTF-8.
             let plain = (0x20..0x7f).contains(byte) && !b"\"\\".contains(byte);
             out(&[if plain { *byte } else { b'?' }]);
         }
@@ -104,7 +104,7 @@ mod tests {
 
     use onnxport_core::tensor::MappedFile;
 
-    /// The variable that makes this test the process that faults.
+    /// The environment variable that makes this test the faulting process.
     const FAULTING: &str = "ONNXPORT_TEST_FAULT";
 
     #[test]

@@ -1,4 +1,4 @@
-//! Command lines that cannot be understood: text as clap prints it, or one JSON object.
+//! Reports invalid command lines: text as clap prints it, or one JSON object.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
@@ -15,14 +15,14 @@ use crate::options::diagnostic;
 use crate::outcome::Outcome;
 use crate::render;
 
-/// Answers what clap did not take for a command, in `arguments`, the name of the program first; `used` are options among
-/// them that stand in a file.
+/// Reports `arguments`, the name of the program first, that clap refused; `used` are those options among them that come
+/// from a file.
 pub(crate) fn answer(mut error: clap::Error, arguments: &[OsString], used: Option<&Used>) -> Exit {
     suggest(&mut error, arguments);
     let note = used.and_then(|used| used.note(&error.to_string()));
-    // What is asked for by `--help` and `--version` is text.
+    // The output of `--help` and `--version` is text.
     if !error.use_stderr() || !wants_json(arguments) {
-        // Nobody is left to be told that it cannot be printed.
+        // If it cannot be printed, there is nobody to tell.
         let _ = error.print();
         if let Some(note) = note {
             let _ = writeln!(anstream::stderr(), "\nnote: {note}");
@@ -34,7 +34,7 @@ pub(crate) fn answer(mut error: clap::Error, arguments: &[OsString], used: Optio
     show(command(arguments).as_deref(), &diagnostic.into(), arguments)
 }
 
-/// Adds the option that was probably meant to an error about an unknown one. Clap finds no `--no-verify` for `--verfy`.
+/// Adds the most similar option to an error about an unknown one. Clap finds no `--no-verify` for `--verfy`.
 fn suggest(error: &mut clap::Error, arguments: &[OsString]) {
     let unknown = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(unknown))
@@ -56,12 +56,12 @@ fn suggest(error: &mut clap::Error, arguments: &[OsString]) {
     error.insert(ContextKind::SuggestedArg, ContextValue::String(near));
 }
 
-/// Answers with what is wrong before a command line is read.
+/// Reports a problem that occurs before a command line is read.
 pub(crate) fn refuse(report: Report, arguments: &[OsString]) -> Exit {
     show(command(arguments).as_deref(), &report.into(), arguments)
 }
 
-/// Prints `outcome` in the form that `arguments` ask for.
+/// Prints `outcome` in the form that `arguments` request.
 pub(crate) fn show(name: Option<&str>, outcome: &Outcome, arguments: &[OsString]) -> Exit {
     let printed = if wants_json(arguments) {
         render::print_json(name, outcome)
@@ -71,7 +71,7 @@ pub(crate) fn show(name: Option<&str>, outcome: &Outcome, arguments: &[OsString]
     render::exit(&printed, outcome)
 }
 
-/// Whether `--json` is among the options, as far as that can be told of a command line that is wrong.
+/// Whether `--json` is among the options, as far as that can be determined for an invalid command line.
 fn wants_json(arguments: &[OsString]) -> bool {
     arguments
         .iter()
@@ -80,7 +80,7 @@ fn wants_json(arguments: &[OsString]) -> bool {
         .any(|argument| argument == "--json")
 }
 
-/// The command that was meant, if it is one.
+/// Returns the intended command, if it exists.
 fn command(arguments: &[OsString]) -> Option<String> {
     let known = Cli::command();
     let named = |argument: &OsString| Some(known.find_subcommand(argument)?.get_name().to_owned());

@@ -50,7 +50,7 @@ pub(crate) struct NameArguments {
 }
 
 impl WeightArguments {
-    /// Gives the program the weights that the user named. Returns whether it took any.
+    /// Binds the user's weights to the program. Returns whether it took any.
     pub(crate) fn bind(&self, host: &Host, conversion: &mut Conversion) -> Result<bool, Report> {
         if self.weightless {
             conversion.withhold();
@@ -65,12 +65,12 @@ impl WeightArguments {
 }
 
 impl SharedWeights {
-    /// How strict to be.
+    /// Returns the strictness of the binding.
     pub(crate) fn options(&self) -> BindOptions {
         BindOptions { cast: self.names.cast, ..BindOptions::default() }
     }
 
-    /// The weights that the user named, if any.
+    /// Opens the user's weights, if any.
     pub(crate) fn open(&self, host: &Host) -> Result<Option<(WeightSet, NameMap)>, Report> {
         if self.paths.is_empty() && self.makers.is_empty() {
             return Ok(None);

@@ -73,7 +73,7 @@ pub(crate) struct Arguments {
     plugins: Plugins,
 }
 
-/// Finds the first wrong node, the first wrong step, or the modules that are wrong.
+/// Finds the first wrong node, the first wrong step, or the wrong modules.
 pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     if arguments.modules.modules {
         progress.stage("converting modules by themselves");
@@ -155,14 +155,14 @@ fn in_place(arguments: &Arguments, runtime: &Runtime) -> Result<bool, Diagnostic
     }
 }
 
-/// What is said of the conversions of modules beyond the options that they share with every search.
+/// Returns the options for conversions of modules that other searches do not have.
 fn further(arguments: &Arguments) -> serde_json::Map<String, serde_json::Value> {
     let mut options = plugins::further(&arguments.plugins);
     options.extend(arguments.targeting.name().map(|target| ("target".to_owned(), target.into())));
     options
 }
 
-/// What PyTorch computed of a program: what lies beside it, else what it is asked to record.
+/// Returns PyTorch's values of a program: the recording beside it, or one made on request.
 fn recording(program: &Path, arguments: &Arguments) -> Result<Recording, Report> {
     if arguments.record {
         return Ok(Recording::make(program, arguments.feeding.seed, arguments.runtime.options.limit())?);
@@ -178,7 +178,7 @@ fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|found| found == extension)
 }
 
-/// What a search found.
+/// Describes the result of a search.
 pub(super) fn describe(found: &Found) -> Outcome {
     let mut outcome = Outcome::ok();
     let mut text = String::new();
@@ -277,7 +277,7 @@ fn lines(text: &mut String, fault: &Fault, found: &Found) {
 }
 
 fn verdict(wrong: Wrong, found: &Found) -> String {
-    // Where a runtime's library lies is said in --json.
+    // The location of a runtime's library is in --json only.
     let short = |text: &str| text.split(", ").next().unwrap_or_default().to_owned();
     let (ours, theirs) = (short(&found.values.model), short(&found.values.reference));
     match wrong {

@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
     plugins: Plugins,
 }
 
-/// Finds everything that cannot be converted, and reports it.
+/// Finds and reports everything that cannot be converted.
 pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     arguments.reports.check()?;
     arguments.levels.check()?;
@@ -66,7 +66,7 @@ fn check(arguments: &Arguments) -> CommandResult {
     look(&host, &arguments.program, arguments.opset, arguments.decomposing.options()?)
 }
 
-/// Looks for what keeps the program at `path` from being converted.
+/// Finds the obstacles to a conversion of the program at `path`.
 pub(crate) fn look(host: &Host, path: &Path, opset: i64, decompose: DecomposeOptions) -> CommandResult {
     let reading = stage("read");
     let archive = pipeline::read(path)?;

@@ -13,7 +13,7 @@ pub(crate) struct Arguments {
     shell: Shell,
 }
 
-/// Makes the script for the command line `cli`.
+/// Generates the script for the command line `cli`.
 pub(crate) fn run(arguments: &Arguments, mut cli: Command) -> Outcome {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut cli, "onnxport", &mut script);

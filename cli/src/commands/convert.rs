@@ -49,7 +49,7 @@ enum Form {
 /// Converts, writes, verifies and reports.
 pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     arguments.reports.check()?;
-    // Reports say what memory stages took, which a trace knows.
+    // Reports include the memory of each stage, which a trace measures.
     let profile = &arguments.export.profile;
     let trace = profile.trace().or_else(|| arguments.reports.are_asked().then(Trace::new));
     let others: Vec<PathBuf> =

@@ -1,4 +1,4 @@
-//! How programs become models: the arguments of every command that converts.
+//! The arguments of every command that converts programs to models.
 
 use std::path::Path;
 
@@ -48,10 +48,10 @@ pub(crate) struct ConvertingArguments {
 }
 
 impl ConvertingArguments {
-    /// The options for a model that is written to `output`.
+    /// Returns the options for a model to be written to `output`.
     ///
     /// # Errors
-    /// When a table of decompositions cannot be read.
+    /// If a table of decompositions cannot be read.
     pub(crate) fn options(&self, output: Option<&Path>) -> Result<ConvertOptions, Report> {
         Ok(ConvertOptions {
             decompose: self.decomposing.options()?,
@@ -67,7 +67,7 @@ impl ConvertingArguments {
     }
 }
 
-/// What an axis of an input is to be.
+/// The requested form of an input's axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Axis {
     /// A dimension with this name.
@@ -77,7 +77,7 @@ pub(crate) enum Axis {
 }
 
 impl Axis {
-    /// The input that it belongs to.
+    /// Returns the input of the axis.
     pub(crate) fn input(&self) -> &str {
         match self {
             Self::Named(dim) => &dim.input,
@@ -98,7 +98,8 @@ pub(crate) fn axes<'a>(all: impl IntoIterator<Item = &'a Axis>) -> (Vec<DimName>
     (names, sizes)
 }
 
-/// Reads `x:0=batch` and `x:0=8`, and as JSON, where names hold signs of these, `["x", 0, "batch"]` and `["x", 0, 8]`.
+/// Parses `x:0=batch` and `x:0=8`, and as JSON, for names with these characters, `["x", 0, "batch"]` and `["x", 0,
+/// 8]`.
 pub(crate) fn parse_axis(text: &str) -> Result<Axis, String> {
     if text.starts_with('[') {
         let (input, axis, name): (String, usize, Value) = from_json(text)?;
@@ -143,7 +144,7 @@ fn names_from_json(text: &str) -> Result<Names, String> {
     }
 }
 
-/// Reads `a,b` and `old=new,other=another`, and as JSON, where names hold commas, `["a", "b"]` and `{"old": "new"}`.
+/// Parses `a,b` and `old=new,other=another`, and as JSON, for names with commas, `["a", "b"]` and `{"old": "new"}`.
 pub(crate) fn parse_names(text: &str) -> Result<Names, String> {
     if text.starts_with(['[', '{']) {
         return names_from_json(text);

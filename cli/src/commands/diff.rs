@@ -13,10 +13,10 @@ use crate::outcome::{CommandResult, Outcome};
 use crate::plugins;
 use crate::progress::Progress;
 
-/// How many lines of a kind are shown; JSON has all.
+/// The number of lines shown of each kind; JSON has all.
 const SHOWN: usize = 40;
 
-/// Says what differs between two models.
+/// Lists the differences between two models.
 pub(crate) fn run(arguments: &Hosted<DiffRequest>, progress: &Progress) -> CommandResult {
     let Hosted { request, plugins } = arguments;
     // Graphs are compared without any plugin.
@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &Hosted<DiffRequest>, progress: &Progress) -> Comma
     Ok(outcome)
 }
 
-/// What differs, as lines.
+/// Formats the differences as lines.
 pub(crate) fn structure(found: &Diff) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail.
@@ -95,7 +95,7 @@ pub(crate) fn describe(place: &Place) -> String {
     format!("{} ({}){}", plain(&place.node), plain(&place.operator), faint(&format!("{module}{source}")))
 }
 
-/// How far values are from each other, as lines.
+/// Formats the differences of values as lines.
 fn numbers(values: &Report) -> String {
     let mut text = String::new();
     let departing: Vec<_> = values.rows.iter().filter(|row| row.verdict == Verdict::Departs).collect();

@@ -126,7 +126,7 @@ fn scene(arguments: &Arguments) -> Result<Scene, Report> {
     }
 }
 
-/// That a picture has no such module, and which are nearest.
+/// Returns the error that a picture has no such module, with the nearest ones.
 fn unknown(pattern: &str, scene: &Scene) -> Diagnostic {
     let message = format!("no module matches `{pattern}`");
     let mut near: Vec<(f64, &str)> =

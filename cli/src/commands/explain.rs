@@ -79,7 +79,7 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     Ok(outcome)
 }
 
-/// Adds where the code `wanted` arises in the program at `path`.
+/// Adds the locations of the code `wanted` in the program at `path`.
 fn show(arguments: &Arguments, path: &Path, wanted: &str, outcome: &mut Outcome) -> Result<(), Outcome> {
     let host = plugins::host(&arguments.plugins)?;
     let mut found = check::look(&host, path, arguments.opset, DecomposeOptions::default())?;

@@ -1,4 +1,4 @@
-//! From a program to a model in files, in two steps: what is made once, and what can be written several times.
+//! Exports a program to files in two steps: the conversion, which runs once, and the writing, which can be repeated.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -64,14 +64,14 @@ impl ExportArguments {
     }
 }
 
-/// What becomes of the model.
+/// The purpose of the conversion.
 #[derive(Clone, Copy)]
 pub(crate) enum Purpose<'a> {
-    /// It is written, to this path if that is known already.
+    /// Write it, to this path if that is known already.
     Write(Option<&'a Path>),
     /// Its text is shown.
     Show,
-    /// What backends would take is shown.
+    /// Show which nodes backends would take.
     Partition,
 }
 
@@ -84,7 +84,7 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// Gives the program the weights and the options that were asked for; `reading` began when it was read.
+    /// Applies the weights and the options to the program; `reading` began when it was read.
     pub(crate) fn new(
         mut conversion: Conversion,
         arguments: &ExportArguments,
@@ -109,9 +109,9 @@ impl Prepared {
             fixed,
             backend: BackendOptions { dry_run: matches!(purpose, Purpose::Partition), ..options.backend },
             weightless: arguments.weights.weightless || !matches!(purpose, Purpose::Write(_)),
-            // A model that waits for weights does not know which of them are one.
+            // Which weights of a model are tied is unknown before they are supplied.
             separate: reweighted || arguments.writing.names_weights(),
-            // What a model points at stays as it lies.
+            // Weights that the model refers to in other files keep their layout.
             optimise: OptimiseOptions { separate: arguments.writing.refers(), ..options.optimise },
             ..options
         };
@@ -124,7 +124,7 @@ impl Prepared {
         Ok(Self { host, conversion, options, reading })
     }
 
-    /// Makes the model; `source` says what from.
+    /// Converts the program; `source` is its name.
     pub(crate) fn convert(self, source: String, progress: &Progress) -> Result<Made, Report> {
         progress.stage("converting");
         let Self { host, conversion, options, reading } = self;
@@ -135,7 +135,7 @@ impl Prepared {
     }
 }
 
-/// A model that was made, to be written.
+/// A converted model, to be written.
 pub(crate) struct Made {
     host: Host,
     pub program: ConvertedProgram,
@@ -150,7 +150,7 @@ impl Made {
         std::iter::once(self.reading).chain(stages).collect()
     }
 
-    /// What there is to say of a model that is in no file yet.
+    /// Describes a model that has not been written yet.
     pub(crate) fn describe(&self, arguments: &ExportArguments) -> Outcome {
         let converted = &self.program.converted;
         let mut outcome = Outcome::ok();
@@ -180,7 +180,7 @@ impl Made {
         outcome
     }
 
-    /// Writes the model to `path`, runs it, and gives it its name, or shows what would be written.
+    /// Writes the model to `path`, verifies it, and renames it to its final name, or shows the plan.
     pub(crate) fn save(
         &self,
         path: &Path,

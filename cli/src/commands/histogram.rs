@@ -1,4 +1,4 @@
-//! How the errors of outputs are spread, as text.
+//! Histograms of the errors of outputs, as text.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use onnxport_core::verify::Verification;
 
 use crate::format::{plain, table};
 
-/// How the errors of each output are spread, by powers of ten.
+/// Returns a histogram of the errors of each output, by powers of ten.
 pub(crate) fn histograms(found: &[Verification]) -> String {
     let mut text = String::new();
     for verification in found {

@@ -22,7 +22,7 @@ use crate::outcome::{CommandResult, Outcome};
 use crate::plugins;
 use crate::tensors;
 
-/// How many guards and operators are shown unless all are asked for.
+/// The number of guards and operators shown by default.
 const SHOWN: usize = 20;
 
 /// Arguments of `inspect`.
@@ -93,7 +93,7 @@ fn weights(arguments: &Arguments, kind: FileKind, shown: usize) -> CommandResult
     Ok(outcome)
 }
 
-/// Compares files with the list of hashes beside the model.
+/// Checks files against the hashes in the manifest beside the model.
 fn check(model: &Path) -> CommandResult {
     let files = manifest::check(&manifest::path_of(model))?;
     let row = |file: &Listed| match &file.problem {

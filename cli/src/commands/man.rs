@@ -5,7 +5,7 @@ use onnxport_core::diagnose::{Code, Diagnostic};
 
 use crate::outcome::{CommandResult, Outcome};
 
-/// Makes the manual page of the command line `cli`, every command's included.
+/// Generates the manual page of the command line `cli`, including every command.
 pub(crate) fn run(cli: Command) -> CommandResult {
     let mut command = cli.disable_help_subcommand(true);
     command.build();

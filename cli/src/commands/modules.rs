@@ -82,7 +82,7 @@ fn describe(found: &Pieces) -> Outcome {
     outcome
 }
 
-/// A line of the tree: a module, what became of it, and all else.
+/// A row of the tree: a module, its verdict, and remarks.
 struct Row {
     name: String,
     verdict: Verdict,
@@ -117,7 +117,7 @@ fn name(node: &Node) -> String {
     if node.path.is_empty() { "(the model)".to_owned() } else { plain(&node.path) }
 }
 
-/// What is to be said of a module beside its verdict.
+/// Returns the remarks on a module besides its verdict.
 fn said(node: &Node) -> Vec<String> {
     let mut parts = Vec::new();
     if let (Some(abs), Some(rel)) = (&node.max_abs_diff, &node.max_rel_diff) {

@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
     plugins: Plugins,
 }
 
-/// Lists what the plugins lower.
+/// Lists the operators that the plugins lower.
 pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     let host = plugins::host(&arguments.plugins)?;
     let mut rows = Vec::new();

@@ -1,4 +1,4 @@
-//! What rules and passes did, as text.
+//! The record of the optimizer, as text.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,7 @@ use onnxport_requests::optimizing::Optimizing;
 use crate::format::{bold, bytes, count, faint, table};
 use crate::outcome::Outcome;
 
-/// Adds to `outcome` what was done, if anything was, and writes matches to the folder that the user names, below `part` of
-/// it.
+/// Adds the record to `outcome`, if there is one, and writes matches to the user's folder, below `part`.
 pub(crate) fn describe(options: &Optimizing, done: &Optimised, part: &str, outcome: &mut Outcome) {
     if done.is_none() {
         return;
@@ -19,7 +18,7 @@ pub(crate) fn describe(options: &Optimizing, done: &Optimised, part: &str, outco
     show(options, done, outcome);
 }
 
-/// Adds to `outcome` what was done, if anything was.
+/// Adds the record to `outcome`, if there is one.
 pub(crate) fn show(options: &Optimizing, done: &Optimised, outcome: &mut Outcome) {
     if done.is_none() {
         return;
@@ -74,7 +73,7 @@ pub(crate) fn show(options: &Optimizing, done: &Optimised, outcome: &mut Outcome
     outcome.summary.push_str(&if rows.is_empty() { "  none\n".to_owned() } else { table(&rows) });
 }
 
-/// Writes both sides of each match, where the user asks for it.
+/// Writes both sides of each match, if the user asks for it.
 fn dump(options: &Optimizing, done: &Optimised, part: &str, outcome: &mut Outcome) {
     let Some(folder) = &options.dump_matches else { return };
     let folder = folder.join(part);

@@ -15,7 +15,7 @@ use crate::plugins;
 use crate::progress::Progress;
 use crate::target;
 
-/// Optimizes a model, and says what was done.
+/// Optimizes a model, and reports the changes.
 pub(crate) fn run(arguments: &Hosted<OptimizeRequest>, progress: &Progress) -> CommandResult {
     let Hosted { request, plugins } = arguments;
     let host = plugins::host(plugins)?;
@@ -67,7 +67,7 @@ fn describe(request: &OptimizeRequest, optimized: Optimized) -> Outcome {
             outcome.add(compared);
             outcome.report.diagnostics.extend(kept.map(|kept| verifying::withheld(output, Some(kept))));
         }
-        // What is said of a model that is not there would be said of nothing.
+        // No model was written, so only the comparison is reported.
         (None, Some(output)) => {
             outcome = compared;
             outcome.report.diagnostics.push(verifying::withheld(output, None));

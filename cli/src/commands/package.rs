@@ -205,7 +205,7 @@ fn package(arguments: &Arguments, progress: &Progress) -> CommandResult {
     Ok(outcome)
 }
 
-/// Adds what is said about the model `name` to what is said about all.
+/// Adds the report about the model `name` to the report about all.
 fn gather(all: &mut Report, own: Report, name: &str) {
     for mut found in own.diagnostics {
         found.origin = found.origin.map(|id| all.origins.push(own.origins.get(id).clone()));
@@ -214,7 +214,7 @@ fn gather(all: &mut Report, own: Report, name: &str) {
     }
 }
 
-/// The report of the programs that cannot be converted.
+/// Returns the report about the programs that cannot be converted.
 fn failed(failures: Vec<(&str, Report)>) -> Report {
     let mut all = Report::default();
     for (name, report) in failures {
@@ -223,7 +223,7 @@ fn failed(failures: Vec<(&str, Report)>) -> Report {
     all
 }
 
-/// What is said of models of which one has something that the user does not let pass.
+/// Merges the reports of all models when the levels that the user set refuse one of them.
 fn refused(members: Vec<Member>) -> Outcome {
     let mut outcome = Outcome::ok();
     for Member { name, outcome: own, .. } in members {
@@ -233,7 +233,7 @@ fn refused(members: Vec<Member>) -> Outcome {
     outcome
 }
 
-/// Fails when two models have one name, or a dimension is that of none.
+/// Fails if two models have the same name, or if no model has one of the dimensions.
 fn refuse_names(arguments: &Arguments) -> Result<(), Diagnostic> {
     let mut names = BTreeSet::new();
     if let Some((name, _)) = arguments.programs.iter().find(|(name, _)| !names.insert(name)) {
@@ -261,7 +261,7 @@ fn refuse_names(arguments: &Arguments) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// Fails when a folder that may be made is there, before anything is converted for it.
+/// Fails if a folder to be created exists, before any conversion.
 fn refuse_existing(arguments: &Arguments) -> Result<(), Report> {
     write::refuse_existing(&arguments.output)?;
     if arguments.converting.verifying.keep_failed {
@@ -274,11 +274,11 @@ fn refuse_existing(arguments: &Arguments) -> Result<(), Report> {
 struct Member {
     name: String,
     model: Model,
-    /// What there is to say about it.
+    /// The outcome.
     outcome: Outcome,
-    /// What to verify it with, if it is to be verified.
+    /// The calls to verify it with, if it is to be verified.
     calls: Option<Calls>,
-    /// Whether it took weights from the files that were given.
+    /// Whether it took weights from the given files.
     reweighted: bool,
 }
 
@@ -311,7 +311,7 @@ fn convert(
         fixed,
         precision: PrecisionOptions { several: true, ..options.precision },
         separate: reweighted,
-        // A weight that several models take is one as long as it is the same in all.
+        // A weight that several models take is shared only if it is the same in all.
         optimise: OptimiseOptions { separate: true, ..options.optimise },
         ..options
     };
@@ -320,7 +320,7 @@ fn convert(
     let conversion = if verified { conversion } else { conversion.unverified() };
     let program = conversion.run(host)?;
     let (calls, converted) = (program.calls, program.converted);
-    // What one program does not take of the weights, another one may.
+    // Another program may use the weights that this one does not.
     let found = converted.diagnostics.into_iter().filter(|found| found.code != Code::WEIGHTS_EXTRA).collect();
     let mut outcome = Outcome::ok();
     outcome.report = Report { diagnostics: found, origins: converted.model.origins.clone() };
@@ -335,7 +335,7 @@ fn convert(
     Ok(Member { name: name.to_owned(), model: converted.model, outcome, calls, reweighted })
 }
 
-/// Fails when a pattern matches no weight of any model; one that matches some is nothing to speak of.
+/// Fails if a pattern matches no weight of any model; matching some models is enough.
 fn refuse_patterns(members: &mut [Member]) -> Result<(), Report> {
     let mut unmatched: BTreeMap<String, (usize, Diagnostic)> = BTreeMap::new();
     for member in members.iter_mut() {
@@ -358,7 +358,7 @@ fn refuse_patterns(members: &mut [Member]) -> Result<(), Report> {
     if report.diagnostics.is_empty() { Ok(()) } else { Err(report) }
 }
 
-/// What was written.
+/// Describes the written package.
 fn describe(written: &PackageReport) -> Outcome {
     let mut outcome = Outcome::ok();
     let mut rows: Vec<Vec<String>> =

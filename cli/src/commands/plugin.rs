@@ -133,7 +133,7 @@ fn info(arguments: &InfoArguments) -> CommandResult {
     Ok(outcome)
 }
 
-/// The interfaces, with what there is of each.
+/// Lists the interfaces of the plugin, with their contents.
 fn provides(plugin: &Plugin) -> String {
     let interface = |name: &&str| match (&plugin.lowering, &plugin.weights) {
         (Some(table), _) if name.starts_with("lowering/") => {

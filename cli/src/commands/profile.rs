@@ -57,7 +57,7 @@ pub(crate) struct Arguments {
     plugins: Plugins,
 }
 
-/// What times are summed up by.
+/// The grouping of times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum By {
     /// The operators, as the runtime calls them
@@ -70,7 +70,7 @@ pub(super) enum By {
     Node,
 }
 
-/// Measures a model, or two, and says where the time goes.
+/// Measures one or two models, and reports where the time goes.
 pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     arguments.reports.check()?;
     let mut notes = Vec::new();
@@ -183,7 +183,7 @@ fn run_models(
     Ok(measure(&subjects, arguments.runs as usize, tell)?)
 }
 
-/// A runtime that measures, and the folder that it writes into.
+/// Opens a runtime that measures, and creates its output folder.
 fn open(arguments: &Arguments, host: &Host) -> Result<(tempfile::TempDir, Runtime), Diagnostic> {
     let failed = |why: String| Diagnostic::error(Code::WRITE_IO, format!("no folder for the profile: {why}"));
     let folder = tempfile::tempdir().map_err(|error| failed(error.to_string()))?;
@@ -196,7 +196,7 @@ fn open(arguments: &Arguments, host: &Host) -> Result<(tempfile::TempDir, Runtim
     Ok((folder, runtime))
 }
 
-/// Fails where the model does not say what is asked.
+/// Fails if the model lacks the metadata for the requested table.
 fn answers(by: By, profile: &Profile) -> Result<(), Diagnostic> {
     let lacking = match by {
         By::Module if !profile.knows_modules() => "a module",
@@ -208,7 +208,7 @@ fn answers(by: By, profile: &Profile) -> Result<(), Diagnostic> {
         .help("convert with --metadata full, or ask for --by operator or --by node"))
 }
 
-/// A note where sizes of dynamic dimensions were drawn: times depend on them.
+/// Returns a note if sizes of dynamic dimensions were drawn: times depend on them.
 fn drawn_sizes(model: &Path, signature: &Signature, inputs: &[Computed]) -> Option<Diagnostic> {
     let mut extents = signature.inputs.iter().flat_map(|port| port.dims.iter().flatten());
     if extents.all(|extent| matches!(extent, Extent::Known(_))) {
@@ -220,7 +220,7 @@ fn drawn_sizes(model: &Path, signature: &Signature, inputs: &[Computed]) -> Opti
     Some(note.help("times depend on sizes; set them with --dim NAME=SIZE"))
 }
 
-/// What a model does not say of its nodes.
+/// Returns a note on the metadata that the model's nodes lack.
 fn silence(profile: &Profile) -> Option<Diagnostic> {
     let lacking = match (profile.knows_modules(), profile.knows_lines()) {
         (true, true) => return None,

@@ -1,4 +1,4 @@
-//! `--profile`: a record of the work of a command, whose outcome says where it is.
+//! `--profile`: records the work of a command; the outcome names the file.
 
 use std::path::{Path, PathBuf};
 
@@ -7,8 +7,8 @@ use onnxport_requests::profile::Profiling;
 
 use crate::outcome::{CommandResult, Outcome};
 
-/// Does the work of the command `name`, and writes what was recorded, however it ended. None of `others` is replaced
-/// by that.
+/// Runs `work` for the command `name`, and writes the recorded trace, even after a failure. The trace never replaces
+/// one of `others`.
 pub(crate) fn around(
     profiling: &Profiling,
     name: &'static str,
@@ -18,7 +18,7 @@ pub(crate) fn around(
     around_in(profiling, profiling.trace().as_ref(), name, others, work)
 }
 
-/// [`around`] in a trace that may hold more already.
+/// [`around`] in a trace that may already have contents.
 pub(crate) fn around_in(
     profiling: &Profiling,
     trace: Option<&Trace>,
@@ -35,7 +35,7 @@ pub(crate) fn around_in(
     result
 }
 
-/// Adds to `outcome` the file that was written.
+/// Adds the written file to `outcome`.
 pub(crate) fn describe(path: Option<&Path>, outcome: &mut Outcome) {
     if let Some(path) = path {
         outcome.put("profile", path.display().to_string());

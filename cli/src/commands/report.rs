@@ -14,7 +14,7 @@ use onnxport_report::model::{self, Form};
 use super::reports::Format;
 use crate::outcome::{CommandResult, Outcome};
 
-/// The most bytes of a report that is checked.
+/// The size limit of a report to check, in bytes.
 const LARGEST: u64 = 1 << 30;
 
 /// Arguments of `report`.
@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
     checks: Vec<PathBuf>,
 }
 
-/// Says what a model consists of, or whether a report does.
+/// Reports on the contents of a model, or checks a report.
 pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     let paths = arguments.outputs.iter().chain(&arguments.checks);
     let forms: Vec<(&PathBuf, Form)> =

@@ -1,4 +1,4 @@
-//! What a command found, in files: as text, as data, as a page, or for tools that review code.
+//! Reports of a command in files: as text, as data, as a page, or for code review tools.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// The form of a model's report, for those that it has.
+    /// Returns the form of a model's report, if this format has one.
     pub(crate) const fn form(self) -> Option<Form> {
         match self {
             Self::Json => Some(Form::Json),
@@ -57,9 +57,9 @@ impl Format {
     }
 }
 
-/// What reports say.
+/// The contents of reports.
 pub(crate) struct Contents<'a> {
-    /// The command that found it.
+    /// The command behind the reports.
     pub(crate) command: &'a str,
     /// The text, which may be coloured.
     pub(crate) text: &'a str,
@@ -73,7 +73,7 @@ impl ReportArguments {
         !self.paths.is_empty()
     }
 
-    /// Fails where a report cannot be written in the format that the name of its file asks for.
+    /// Fails if a report cannot be written in the format that its file name implies.
     ///
     /// # Errors
     /// `OP001`.
@@ -89,7 +89,7 @@ impl ReportArguments {
         }
     }
 
-    /// The same for what is about several models.
+    /// The same for reports on several models.
     ///
     /// # Errors
     /// `OP001`.
@@ -105,7 +105,7 @@ impl ReportArguments {
         }
     }
 
-    /// Writes the reports, none of which takes the place of one of `sources`.
+    /// Writes the reports; none may replace one of `sources`.
     ///
     /// # Errors
     /// `OP601`, `OP603`.
@@ -132,7 +132,7 @@ impl ReportArguments {
         })
     }
 
-    /// Writes the reports of what the command called `command` made of `source`: the model at `model`, if it made one.
+    /// Writes the reports of the command `command` about `source` and the model at `model`, if it wrote one.
     ///
     /// # Errors
     /// `OP601`, `OP603`, and those of a model that cannot be read.
@@ -158,7 +158,7 @@ impl ReportArguments {
         })
     }
 
-    /// Writes a file for each report, with what `text` gives for its format.
+    /// Writes a file for each report, with the result of `text` for its format.
     fn put(
         &self,
         sources: &[PathBuf],
@@ -178,7 +178,7 @@ impl ReportArguments {
     }
 }
 
-/// Problems for tools that review code; files below the folder that the command runs in are named relative to it.
+/// Formats problems as SARIF for code review tools; files below the current folder are named relative to it.
 fn sarif(report: &Report) -> String {
     let root = std::env::current_dir().unwrap_or_default();
     let log = format!("{:#}", render::sarif(report, &root.to_string_lossy()));

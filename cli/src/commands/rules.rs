@@ -18,12 +18,12 @@ use crate::format::{bold, count, faint, table};
 use crate::outcome::{CommandResult, Outcome};
 use crate::plugins;
 
-/// A model for each rule that is linked in, in which it applies: `=== PLUGIN RULE`, then the text of the model. A test
-/// (`optimise::examples`) cuts them out of the files that rules are tested with.
+/// An example model for each linked-in rule: `=== PLUGIN RULE`, then the text of the model. A test
+/// (`optimise::examples`) extracts them from the test files of the rules.
 const EXAMPLES: &str = include_str!("rules/examples.txt");
 
-/// In how many models of the tests each rule is applied, and at how many places: `PLUGIN RULE MODELS PLACES`, which
-/// `python -m tests.python.models applied` counts.
+/// The number of test models in which each rule is applied, and of its applications: `PLUGIN RULE MODELS PLACES`,
+/// as counted by `python -m tests.python.models applied`.
 const APPLIED: &str = include_str!("rules/applied.txt");
 
 /// Arguments of `rules`.
@@ -35,16 +35,16 @@ pub(crate) struct Arguments {
     plugins: Plugins,
 }
 
-/// What is known of a rule or pass.
+/// Everything known about a rule or pass.
 struct Known<'h> {
     listed: &'h Listed,
     plugin: &'h str,
-    /// The level from which on it runs; `None` for one that does not run unless its plugin is loaded in place of the
-    /// linked-in one.
+    /// The lowest level at which it runs; `None` for one that does not run unless its plugin is loaded in place of
+    /// the linked-in one.
     level: Option<Level>,
-    /// A model in which it applies, and what becomes of that.
+    /// An example model, and the result of the rule.
     example: Option<(String, String)>,
-    /// In how many models it was applied, and at how many places.
+    /// The number of models in which it was applied, and of its applications.
     applied: (u64, u64),
 }
 
@@ -96,7 +96,7 @@ impl<'h> Known<'h> {
         if self.listed.is_pass { "pass" } else { "rule" }
     }
 
-    /// How exact it is, in words.
+    /// Describes its exactness.
     fn exactness(&self) -> String {
         match self.listed.class.bound() {
             Some(bound) if !bound.is_none() => format!("{}, {bound}", self.listed.class),
@@ -185,10 +185,10 @@ impl<'h> Known<'h> {
     }
 }
 
-/// The example of a rule, and what the rule makes of it, as models.
+/// Returns the example of a rule, and the result, as models.
 ///
 /// # Errors
-/// `OP407` where there is no such rule, or no example of it.
+/// `OP407` if there is no such rule, or no example of it.
 pub(crate) fn models(host: &Host, name: &str) -> Result<(Model, Model), Diagnostic> {
     optimise::known(host, name)?;
     let listed = host.catalog.listed();
@@ -204,7 +204,7 @@ pub(crate) fn models(host: &Host, name: &str) -> Result<(Model, Model), Diagnost
     Err(Diagnostic::error(Code::OPTIMISE_NAME, message).help(help))
 }
 
-/// In how many models of the tests a rule was applied, and at how many places.
+/// Returns the number of test models in which a rule was applied, and of its applications.
 fn applied(plugin: &str, rule: &str) -> (u64, u64) {
     let counts = APPLIED.lines().filter_map(|line| {
         let mut cells = line.split(' ');
@@ -215,12 +215,12 @@ fn applied(plugin: &str, rule: &str) -> (u64, u64) {
     counts.into_iter().next().unwrap_or_default()
 }
 
-/// The example of a rule, and what the rule makes of it; `None` where there is none.
+/// Returns the example of a rule, and the result; `None` if there is none.
 fn example(host: &Host, plugin: &str, listed: &Listed) -> Result<Option<(String, String)>, Diagnostic> {
     Ok(sides(host, plugin, listed)?.map(|((before, _), after)| (before.to_owned(), after.to_text())))
 }
 
-/// A model as text and as a model, and what becomes of it.
+/// An example as text and as a model, and the result.
 type Sides = ((&'static str, Model), Model);
 
 fn sides(host: &Host, plugin: &str, listed: &Listed) -> Result<Option<Sides>, Diagnostic> {

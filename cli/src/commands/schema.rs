@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::documents;
 use crate::outcome::{CommandResult, Outcome};
 
-/// The file whose schema is that of options.
+/// The name of the options file.
 const FILE: &str = "onnxport.toml";
 
 /// Arguments of `schema`.
@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
     what: Vec<String>,
 }
 
-/// Prints a schema; `of_file` makes that of a file of options.
+/// Prints a schema; `of_file` generates that of the options file.
 pub(crate) fn run(arguments: &Arguments, of_file: fn() -> Value) -> CommandResult {
     let what = arguments.what.join(" ");
     let all: Vec<&str> = std::iter::once(FILE).chain(documents::names()).collect();

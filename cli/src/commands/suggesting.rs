@@ -1,4 +1,4 @@
-//! What can be pasted to go on, as a text that is a file in its language but for what was asked for at once.
+//! Formats suggested code as a valid source file of its language, except for fragments that were requested directly.
 
 use std::fmt::Write as _;
 
@@ -29,7 +29,7 @@ impl Wanted {
     }
 }
 
-/// The suggestions of a report, each once, below a comment that says what it is.
+/// Returns the suggestions of a report, each once, below a comment that describes it.
 pub(crate) fn text(report: &Report, wanted: Wanted) -> String {
     let mut shown: Vec<&Suggestion> = Vec::new();
     let mut out = String::new();

@@ -10,14 +10,14 @@ use crate::exit::Exit;
 use crate::format::{bad, bold, count, duration, faint, good, plain, table};
 use crate::outcome::Outcome;
 
-/// Adds what several executors were found to do: what they differ in is a table, executor by case.
+/// Adds the verdicts of several executors: their differences are a table of executors and cases.
 pub(crate) fn describe_all(found: &[Verification], source: &Path, outcome: &mut Outcome) {
     for verification in found {
         describe(verification, source, outcome);
     }
     if found.len() > 1 {
         outcome.summary.push_str(&compared_executors(found));
-        // The first one stands where a single one does.
+        // The first one takes the place of the single one.
         outcome.put("verification", found.first());
         outcome.put("executors", found);
     }
@@ -42,12 +42,12 @@ fn compared_executors(found: &[Verification]) -> String {
     table(&rows)
 }
 
-/// The name and the version of an executor, without where it comes from.
+/// Returns the name and the version of an executor, without its location.
 fn short(executor: &str) -> &str {
     executor.split_once(", ").map_or(executor, |(name, _)| name)
 }
 
-/// What became of a case, and how far its outputs are off.
+/// Returns the verdict on a case, and the largest error of its outputs.
 fn cell(case: &CaseReport) -> String {
     let off = case.outputs.iter().filter_map(|output| output.difference.as_ref()).map(|d| d.max_abs);
     match off.reduce(f64::max) {
@@ -77,7 +77,7 @@ pub(crate) fn describe(verification: &Verification, source: &Path, outcome: &mut
             "          results differ by one quantization step, {step:.2e}, which integer kernels may round differently"
         );
     }
-    // Said of each case where it is not said of all.
+    // Mentioned for each case unless it holds for all.
     let is_one = verification.cases.windows(2).all(|pair| match pair {
         [a, b] => a.expected == b.expected,
         _ => true,
@@ -98,7 +98,7 @@ pub(crate) fn describe(verification: &Verification, source: &Path, outcome: &mut
     }
 }
 
-/// What is peculiar about the values of outputs, each peculiarity once with the cases that it was seen in.
+/// Returns remarks on the values of outputs, each once with its cases.
 fn remarks(verification: &Verification) -> Vec<String> {
     let mut said: Vec<(String, Vec<&str>)> = Vec::new();
     for case in &verification.cases {
@@ -115,7 +115,7 @@ fn remarks(verification: &Verification) -> Vec<String> {
     said.into_iter().map(|(text, cases)| format!("{text} ({})", cases.join(", "))).collect()
 }
 
-/// What the outputs were compared with, and how far they are from it.
+/// Describes the reference of the outputs, and their errors.
 fn compared(verification: &Verification, source: &Path) -> String {
     let source = source.display();
     let is_recorded = verification.cases.iter().any(|case| case.expected == Source::Recorded);
@@ -157,7 +157,7 @@ fn compared(verification: &Verification, source: &Path) -> String {
     }
 }
 
-/// Where the expected values of a case come from.
+/// Describes the source of a case's expected values.
 fn from(case: &CaseReport) -> &'static str {
     match case.expected {
         Source::Recorded => "recorded values",
@@ -184,7 +184,7 @@ fn mark(case: &CaseReport) -> String {
     }
 }
 
-/// How many times the noise of its computation an output is off at most, where that is known.
+/// Returns the largest ratio of an output's error to the noise of its computation, if that is known.
 fn floors(verification: &Verification) -> Option<f64> {
     let outputs = verification.cases.iter().flat_map(|case| &case.outputs);
     let times = outputs.filter_map(|output| {

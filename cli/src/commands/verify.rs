@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     run_against(arguments, None, progress)
 }
 
-/// Verifies a model, against a `program` in memory if that is given.
+/// Verifies a model, against a `program` in memory if one is given.
 pub(crate) fn run_against(
     arguments: &Arguments,
     program: Option<&InMemory>,

@@ -16,7 +16,7 @@ use crate::outcome::Outcome;
 use crate::plugins;
 use crate::progress::Progress;
 
-/// Arguments about running what was written.
+/// Arguments about verifying the written model.
 #[derive(Debug, Args)]
 pub(crate) struct VerifyingArguments {
     /// Do not run the model
@@ -35,15 +35,15 @@ pub(crate) struct VerifyingArguments {
 }
 
 impl VerifyingArguments {
-    /// Starts to look for what will run the model.
+    /// Starts to look for a runtime.
     pub(crate) fn prepare(&self, host: &Host) {
         if !self.no_verify {
             plugins::prepare(host, &self.runtime);
         }
     }
 
-    /// Runs the model at `path`; the outcome is a failure when it must not be published. That it cannot be
-    /// run is a note unless the user said with what, or requires it.
+    /// Verifies the model at `path`; the outcome is a failure if the model must not be published. A missing
+    /// runtime is only a note unless the user named one, or requires the verification.
     pub(crate) fn verify(&self, host: &Host, path: &Path, calls: Calls, progress: &Progress) -> Outcome {
         let mut outcome = Outcome::ok();
         let Running { executor, options } = &self.runtime;
@@ -102,7 +102,7 @@ impl VerifyingArguments {
         outcome
     }
 
-    /// Says that a model was not run, and why; a failure where it had to be.
+    /// Reports that a model was not run, and why; a failure if verification was required.
     pub(crate) fn skip(&self, outcome: &mut Outcome, why: &Diagnostic) {
         outcome.put("not_verified", &why.message);
         if self.require_verified {
@@ -118,7 +118,7 @@ impl VerifyingArguments {
     }
 }
 
-/// What became of an output at `path` whose model failed: it was `kept` under another name, or not.
+/// Returns the note about the output at `path` of a model that failed: it was `kept` under another name, or not.
 pub(crate) fn withheld(path: &Path, kept: Option<&Path>) -> Diagnostic {
     let path = path.display();
     let (message, help) = match kept {

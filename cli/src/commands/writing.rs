@@ -1,4 +1,4 @@
-//! What `onnxport convert` writes: the arguments about it, and `--plan`.
+//! The output of `onnxport convert`: the arguments about it, and `--plan`.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::format::{bold, bytes, table};
 use crate::outcome::{CommandResult, Outcome};
 use crate::tensors;
 
-/// Arguments about what is written.
+/// Arguments about the output.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Writing")]
 pub(crate) struct WriteArguments {
@@ -31,7 +31,7 @@ pub(crate) struct WriteArguments {
     planning: PlanArguments,
 }
 
-/// The argument about what would be written.
+/// The argument that requests a plan.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Writing")]
 pub(crate) struct PlanArguments {
@@ -41,7 +41,7 @@ pub(crate) struct PlanArguments {
     pub plan: Option<Planned>,
 }
 
-/// What a plan shows.
+/// The level of detail of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Planned {
     /// The files and their sizes
@@ -51,22 +51,22 @@ pub(crate) enum Planned {
 }
 
 impl WriteArguments {
-    /// What is to be shown instead of writing.
+    /// Returns the plan to show instead of writing, if any.
     pub(crate) fn plan(&self) -> Option<Planned> {
         self.planning.plan
     }
 
-    /// Whether whoever uses the model gives it weights by name.
+    /// Whether the user of the model supplies its weights by name.
     pub(crate) fn names_weights(&self) -> bool {
         self.no_initializers || self.initializers_as_inputs
     }
 
-    /// Whether the model points at its weights where they lie.
+    /// Whether the model refers to its weights in existing files.
     pub(crate) fn refers(&self) -> bool {
         self.places.refers()
     }
 
-    /// How to write a model.
+    /// Returns the options for writing a model.
     pub(crate) fn options(&self) -> WriteOptions {
         WriteOptions {
             initializers: !self.no_initializers,
@@ -76,7 +76,7 @@ impl WriteArguments {
     }
 }
 
-/// Shows what a conversion would write to `path`; a failure when it would be refused.
+/// Shows the plan of a write to `path`; a failure if the write would be refused.
 pub(crate) fn plan(
     program: &ConvertedProgram,
     path: &Path,
@@ -89,7 +89,7 @@ pub(crate) fn plan(
     Ok(planned(&plan, options, shown, Report { diagnostics, origins }))
 }
 
-/// Shows a plan; a failure when it would be refused. `report` is what there is to say besides.
+/// Shows a plan; a failure if the write would be refused. `report` holds further diagnostics.
 pub(crate) fn planned(
     (plan, table): &(WritePlan, WeightTable),
     options: &WriteOptions,

@@ -1,4 +1,4 @@
-//! What is said of a model that was written.
+//! The description of a model that was written.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -15,9 +15,9 @@ use crate::outcome::Outcome;
 /// Inputs and outputs shown in the summary.
 const PORTS: usize = 12;
 
-/// What is known of it.
+/// The facts about it.
 pub(super) struct Facts<'a> {
-    /// What it was made from.
+    /// Its source.
     pub(super) source: &'a str,
     pub(super) opset: i64,
     pub(super) signature: &'a Signature,
@@ -115,7 +115,7 @@ impl Facts<'_> {
     }
 }
 
-/// Adds the seconds that each stage took, and the anonymous memory where that was recorded, in bytes.
+/// Adds the seconds of each stage, and the anonymous memory in bytes if it was recorded.
 pub(super) fn put_stages(stages: &[Stage], outcome: &mut Outcome) {
     let seconds: Map<String, Value> =
         stages.iter().map(|stage| (stage.name.to_owned(), stage.time.as_secs_f64().into())).collect();
@@ -127,7 +127,7 @@ pub(super) fn put_stages(stages: &[Stage], outcome: &mut Outcome) {
     }
 }
 
-/// How the anonymous memory grew in a stage, and the most that it was.
+/// Formats the growth of the anonymous memory in a stage, and its peak.
 fn held(stage: &Stage) -> Option<String> {
     let memory = stage.memory?;
     let sign = if memory.growth < 0 { "-" } else { "+" };

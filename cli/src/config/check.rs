@@ -1,4 +1,4 @@
-//! A file of options held against the command line: which tables and keys there are, and what values they take.
+//! Validates an options file against the command line: its tables, its keys and the types of its values.
 
 use clap::{Arg, Command};
 use onnxport_core::diagnose::{Code, Diagnostic, Report};
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::document::{Data, Key, Node, Place};
 use crate::known::{self, Kind};
 
-/// A table that counts for a command, from the weakest to the strongest.
+/// An applicable table for a command, from lowest to highest precedence.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Layer {
     /// `[all]`.
@@ -21,7 +21,7 @@ pub(crate) enum Layer {
 }
 
 impl Layer {
-    /// The preset that it belongs to.
+    /// Returns its preset.
     pub(crate) fn preset(&self) -> Option<&str> {
         match self {
             Self::All | Self::Command => None,
@@ -30,12 +30,12 @@ impl Layer {
     }
 }
 
-/// What a file says of one option.
+/// The entry for one option in a file.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
-    /// The option: `no-verify` where the file says `verify`.
+    /// The option: `no-verify` for `verify` in the file.
     pub(crate) long: String,
-    /// As options in JSON have it; a flag that is false says that it is not given.
+    /// The value in JSON; a flag that is false is not given.
     pub(crate) value: Value,
     pub(crate) place: Place,
     pub(crate) layer: Layer,
@@ -48,23 +48,22 @@ impl Entry {
     }
 }
 
-/// What a file says.
+/// The contents of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Checked {
     /// The options of one command, those of weaker tables first.
     pub(crate) entries: Vec<Entry>,
-    /// Whether plugins stand in it, as in a project file.
+    /// Whether it configures plugins, as a project file does.
     pub(crate) plugins: bool,
     /// The presets.
     pub(crate) presets: Vec<String>,
 }
 
-/// Reads what `keys` say of the command called `words`, with `preset`; everything else is checked as well, but for values
-/// that only the option's own parser knows.
+/// Reads the entries of `keys` for the command `words`, with `preset`; everything else is checked as well, except for
+/// values that only the option's own parser can judge.
 ///
 /// # Errors
-/// `OP003` for tables and keys that there are not, `OP004` for values of another type, `OP006` for a preset that is
-/// missing.
+/// `OP003` for unknown tables and keys, `OP004` for values of another type, `OP006` for a missing preset.
 pub(crate) fn check(
     keys: &[Key],
     cli: &Command,
@@ -93,7 +92,7 @@ pub(crate) fn check(
     Ok(found)
 }
 
-/// The error for a preset that there is not.
+/// Returns the error for an unknown preset.
 pub(crate) fn no_preset(name: &str, known: &[String]) -> Diagnostic {
     let problem = Diagnostic::error(Code::CONFIG_PRESET, format!("unknown preset `{name}`"));
     match known::nearest(name, known.iter().map(String::as_str)) {
@@ -106,7 +105,7 @@ pub(crate) fn no_preset(name: &str, known: &[String]) -> Diagnostic {
     }
 }
 
-/// The most problems of one file that are reported.
+/// The limit on reported problems of one file.
 const MOST: usize = 100;
 
 struct Checker<'c> {
@@ -216,7 +215,7 @@ impl Checker<'_> {
         }
     }
 
-    /// An option of `commands`, of each that has it.
+    /// Checks an option against each of `commands` that has it.
     fn option(&mut self, key: &Key, commands: &[(String, &Command)], shown: &str, layer: &Layer) {
         let mut is_known = false;
         for (name, command) in commands {
@@ -254,13 +253,13 @@ impl Checker<'_> {
     }
 }
 
-/// The option that `name` says, and whether it says the opposite.
+/// Returns the option that `name` refers to, and whether it is negated.
 fn resolve<'c>(command: &'c Command, name: &str) -> Option<(&'c Arg, bool)> {
     let find = |long: &str| known::options(command).find(|arg| known::is_called(arg, long));
     find(name).map(|arg| (arg, false)).or_else(|| Some((opposite(command, name)?, true)))
 }
 
-/// The flag that switches off what `name` says.
+/// Returns the flag that switches off `name`.
 pub(crate) fn opposite<'c>(command: &'c Command, name: &str) -> Option<&'c Arg> {
     let long = format!("no-{name}");
     let found = known::options(command).find(|arg| known::is_called(arg, &long))?;
@@ -269,7 +268,7 @@ pub(crate) fn opposite<'c>(command: &'c Command, name: &str) -> Option<&'c Arg> 
 
 type Wrong = (Place, String, Option<String>);
 
-/// The option that a key says, with its value in JSON.
+/// Returns the option of a key, with its value in JSON.
 fn read<'c>(command: &'c Command, key: &Key) -> Result<(&'c Arg, Value), Wrong> {
     let wrong = |what: String| (key.value.place.clone(), what, None);
     match (resolve(command, &key.name), &key.value.data) {
@@ -293,7 +292,7 @@ fn read<'c>(command: &'c Command, key: &Key) -> Result<(&'c Arg, Value), Wrong> 
     }
 }
 
-/// A value that the option takes.
+/// Returns a single value of the option.
 fn one(arg: &Arg, node: &Node) -> Result<Value, Wrong> {
     let data = &node.data;
     let kind = known::kind(arg);

@@ -1,4 +1,4 @@
-//! A file of options as a tree whose keys and values know where they stand.
+//! An options file as a tree with the positions of keys and values.
 
 use std::fmt;
 use std::ops::Range;
@@ -10,10 +10,10 @@ use serde_json::{Number, Value};
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, de};
 
-/// The most bytes of a file of options.
+/// The size limit of an options file in bytes.
 const LARGEST: u64 = 1 << 20;
 
-/// A place in a file; lines and columns begin at 1, and columns count characters.
+/// A position in a file; lines and columns begin at 1, and columns count characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     /// The file, as messages name it.
@@ -28,11 +28,11 @@ impl fmt::Display for Place {
     }
 }
 
-/// A text whose lines were counted once, however many places are asked for.
+/// A text with a precomputed index of its lines.
 struct Lines<'t> {
     file: &'t Path,
     text: &'t str,
-    /// Where each line begins.
+    /// The offset of each line.
     starts: Vec<usize>,
 }
 
@@ -50,14 +50,14 @@ impl<'t> Lines<'t> {
     }
 }
 
-/// A value and where it stands.
+/// A value and its position.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) place: Place,
     pub(crate) data: Data,
 }
 
-/// What a value is.
+/// The value.
 #[derive(Clone, Debug)]
 pub(crate) enum Data {
     Bool(bool),
@@ -65,11 +65,11 @@ pub(crate) enum Data {
     Text(String),
     List(Vec<Node>),
     Table(Vec<Key>),
-    /// A date, or a number that JSON has not.
+    /// A date, or a number that JSON cannot represent.
     Other(&'static str),
 }
 
-/// A key with its value; the place is that of the key.
+/// A key with its value; the position is that of the key.
 #[derive(Clone, Debug)]
 pub(crate) struct Key {
     pub(crate) name: String,
@@ -78,7 +78,7 @@ pub(crate) struct Key {
 }
 
 impl Data {
-    /// What TOML calls it.
+    /// Returns TOML's name for its type.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Bool(_) => "a boolean",
@@ -91,7 +91,7 @@ impl Data {
         }
     }
 
-    /// It in JSON; `None` where it holds what JSON has not.
+    /// Converts it to JSON; `None` if JSON cannot represent it.
     pub(crate) fn json(&self) -> Option<Value> {
         Some(match self {
             Self::Bool(value) => Value::Bool(*value),
@@ -110,7 +110,7 @@ impl Data {
 /// Reads the file at `path`: its tables and keys, in their order.
 ///
 /// # Errors
-/// `OP002` when it cannot be read, or is not TOML.
+/// `OP002` if it cannot be read, or is not TOML.
 pub(crate) fn read(path: &Path) -> Result<Vec<Key>, Diagnostic> {
     let text = files::text(path, LARGEST).map_err(|error| {
         let message = format!("the options in {} cannot be read: {error}", path.display());

@@ -1,22 +1,22 @@
-//! Which file of options counts: one that the user names, or one that is found.
+//! Locates the options file: one that the user names, or one that is found.
 
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// What the file is called that is searched.
+/// The file name to search for.
 pub(crate) const NAME: &str = "onnxport.toml";
 
-/// The variable that names a file.
+/// The environment variable that names a file.
 pub(crate) const VARIABLE: &str = "ONNXPORT_CONFIG";
 
-/// The variable that names a preset.
+/// The environment variable that names a preset.
 pub(crate) const PRESET: &str = "ONNXPORT_PRESET";
 
-/// What marks the root of a repository.
+/// Entries that mark the root of a repository.
 const ROOTS: &[&str] = &[".git", ".hg", ".jj"];
 
-/// What the user says about the file.
+/// The user's choice of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Wanted {
     /// Nothing: the environment may name one, else it is searched.
@@ -32,11 +32,11 @@ pub(crate) enum Wanted {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) path: PathBuf,
-    /// Whether the user named it: what is found may have come with a download.
+    /// Whether the user named it: a file that was found may have come with a download.
     pub(crate) named: bool,
 }
 
-/// The file that counts, if there is one.
+/// Returns the applicable file, if there is one.
 pub(crate) fn file(wanted: Wanted) -> Option<Place> {
     match wanted {
         Wanted::Nothing => None,
@@ -48,13 +48,13 @@ pub(crate) fn file(wanted: Wanted) -> Option<Place> {
     }
 }
 
-/// A variable of the environment that says something.
+/// Returns an environment variable unless it is empty.
 pub(crate) fn variable(name: &str) -> Option<OsString> {
     env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// Searches `folder`, and the folders around it up to the root of its repository; without a repository, `folder` alone.
-/// The path is relative to `folder`.
+/// Searches `folder`, and its parents up to the root of its repository; without a repository, only `folder`. The path
+/// is relative to `folder`.
 fn search(folder: &Path) -> Option<PathBuf> {
     let is_root = |folder: &Path| ROOTS.iter().any(|root| folder.join(root).exists());
     let depth = folder.ancestors().position(is_root).unwrap_or_default();

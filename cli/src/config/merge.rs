@@ -1,4 +1,4 @@
-//! What counts for one command: what the user says, then the environment, then the tables of a file.
+//! The effective options of one command: the user's, then the environment's, then those of the tables of a file.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -15,23 +15,24 @@ use super::locate;
 use crate::known::{self, Kind, Paths, Reach};
 use crate::options;
 
-/// The options that the user gives, by their names, and whether each is given or switched off.
+/// The user's options by name, and whether each is given or switched off.
 pub(crate) type Said = BTreeMap<String, bool>;
 
-/// What a file adds to what the user says.
+/// The options that a file adds to the user's.
 #[derive(Debug, Default)]
 pub(crate) struct Merged {
-    /// The options, each once, of the strongest table that has it.
+    /// The options, each once, of the table with the highest precedence.
     pub(crate) entries: Vec<Entry>,
-    /// Those that a variable of the environment says, with its name.
+    /// Options that an environment variable sets, with its name.
     pub(crate) variables: Vec<(String, &'static str)>,
 }
 
-/// Joins `entries`, the weaker first, of the file at `place` under what is `said`; `unset` are left as they are by default.
+/// Merges `entries`, lowest precedence first, of the file at `place` with the user's options `said`; `unset` options
+/// keep their defaults.
 ///
 /// # Errors
-/// `OP004` for a value that the option's parser refuses, `OP005` for what a file may only say that the user names, `OP001`
-/// for an option to unset that there is not.
+/// `OP004` for a value that the option's parser refuses, `OP005` for an option that is only accepted from a file
+/// that the user names, `OP001` for an unknown option in `unset`.
 pub(crate) fn merge(
     command: &Command,
     entries: Vec<Entry>,
@@ -80,7 +81,7 @@ pub(crate) fn merge(
     Ok(merged)
 }
 
-/// Fails where the command has no such option to unset.
+/// Fails if the command has no such option to unset.
 ///
 /// # Errors
 /// `OP001`.
@@ -102,7 +103,7 @@ fn texts(value: &Value) -> impl Iterator<Item = &str> {
     all.iter().filter_map(Value::as_str)
 }
 
-/// Fails where a file that was found, and not named, says what reaches further than reading.
+/// Fails if a file that was found rather than named sets an option that does more than read.
 fn reach(arg: &Arg, entry: &Entry, place: &locate::Place) -> Result<(), Diagnostic> {
     if place.named || !entry.is_given() {
         return Ok(());
@@ -128,7 +129,7 @@ fn reach(arg: &Arg, entry: &Entry, place: &locate::Place) -> Result<(), Diagnost
     }
 }
 
-/// Whether `path`, which is relative to the folder of `file`, lies below that, links included.
+/// Whether `path`, which is relative to the folder of `file`, lies below it, with links resolved.
 fn is_below(file: &Path, path: &Path) -> bool {
     if !path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {
         return false;
@@ -151,7 +152,7 @@ fn folder(file: &Path) -> &Path {
     }
 }
 
-/// Makes the paths of a value, which are relative to the folder of `file`, relative to the working directory.
+/// Converts the paths of a value from relative to the folder of `file` to relative to the working directory.
 fn relative_to(arg: &Arg, value: &mut Value, file: &Path) {
     let Kind::Path(paths) = known::kind(arg) else { return };
     let around = file.parent().unwrap_or(Path::new(""));

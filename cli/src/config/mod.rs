@@ -1,8 +1,10 @@
-//! Options in a file, `onnxport.toml`: found or named, held against the command line, and joined with what the user says.
+//! Options in a file, `onnxport.toml`: found or named, validated against the command line, and merged with the user's
+//! options.
 //!
-//! There is one list of options, the command line's. [`known`](crate::known) derives from it what a file may hold, [`check`] holds a file
-//! against that, and [`merge`] turns what is left into arguments, which the parser reads with the user's own. So options of
-//! a file have the meanings, the defaults and the conflicts of the command line.
+//! The command line's options are the only list of options. [`known`](crate::known) derives from it the valid contents
+//! of a file, [`check`] validates a file, and [`merge`] converts the remaining entries to arguments, which the parser
+//! reads with the user's own. So options of a file have the meanings, the defaults and the conflicts of the command
+//! line.
 
 mod check;
 mod document;
@@ -42,12 +44,12 @@ const PRESET: &str = "preset";
 const UNSET: &str = "unset";
 const PRINT: &str = "print_config";
 
-/// The options of a file that count for a command.
+/// The applicable options of a file for a command.
 #[derive(Clone, Debug)]
 pub(crate) struct Used(ConfigJson);
 
 impl Used {
-    /// Adds to `outcome` that a file has a part in it.
+    /// Adds the file and its options to `outcome`.
     fn describe(self, outcome: &mut Outcome) {
         let Self(ConfigJson { file, preset, options }) = &self;
         if !outcome.summary.is_empty() {
@@ -74,7 +76,7 @@ impl Used {
     }
 }
 
-/// What is to be done with a command line.
+/// The action for a command line.
 pub(crate) enum Line {
     /// The command is run, with these arguments.
     Run(Vec<OsString>, Joined),
@@ -82,17 +84,17 @@ pub(crate) enum Line {
     Show(String, Box<Outcome>),
 }
 
-/// What a file has to do with a command line.
+/// The effect of a file on a command line.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Joined {
-    /// The options that it gave.
+    /// The options that it supplied.
     pub(crate) used: Option<Used>,
-    /// What there is to say.
+    /// Notes for the user.
     pub(crate) notes: Vec<Diagnostic>,
 }
 
 impl Joined {
-    /// Adds to `outcome` what a file has to do with it.
+    /// Adds the notes and the origin of options to `outcome`.
     pub(crate) fn describe(self, outcome: &mut Outcome) {
         outcome.report.diagnostics.extend(self.notes);
         if let Some(used) = self.used {
@@ -101,7 +103,7 @@ impl Joined {
     }
 }
 
-/// Puts the options of the file that counts among `arguments`, the name of the program first.
+/// Merges the options of the applicable file into `arguments`, the name of the program first.
 ///
 /// # Errors
 /// `OP001` to `OP006`.
@@ -161,7 +163,7 @@ fn push(words: &mut Vec<String>, command: &Command, entry: &Entry) -> Result<(),
     }
 }
 
-/// What is to be done with options in JSON.
+/// The action for options in JSON.
 pub(crate) enum Object {
     /// The command is run, with these options.
     Run(Map<String, Value>, Joined),
@@ -169,8 +171,8 @@ pub(crate) enum Object {
     Show(Box<Outcome>),
 }
 
-/// Puts the options of the file that counts among those of `object`, for the command called `name` of which only the
-/// options of `taken` are wanted.
+/// Merges the options of the applicable file into those of `object`, for the command `name`; only the options of
+/// `taken` are accepted.
 ///
 /// # Errors
 /// `OP001` to `OP006`.
@@ -230,7 +232,7 @@ pub(crate) fn object(
     Ok(Object::Run(object, joined.told()))
 }
 
-/// A command, and what the user says of it.
+/// A command, and the user's options for it.
 struct Request<'c> {
     command: &'c Command,
     words: &'c [String],
@@ -242,7 +244,7 @@ struct Request<'c> {
     is_asked: bool,
 }
 
-/// What the file that counts says for a command.
+/// The options of the applicable file for a command.
 struct Found {
     place: Option<locate::Place>,
     preset: Option<String>,
@@ -253,7 +255,7 @@ struct Found {
 }
 
 impl Request<'_> {
-    /// Reads the file that counts. `None` where the command takes none, and nothing is asked of it.
+    /// Reads the applicable file. `None` if the command takes none, and none was requested.
     fn join(&self, cli: &Command) -> Result<Option<Found>, Report> {
         let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
         if known::commands(cli).iter().all(|(known, _)| known != self.words) {
@@ -320,7 +322,7 @@ impl Found {
         Joined { used, notes: self.notes }
     }
 
-    /// What counts, with what the user gives.
+    /// Prints the effective options, with those of the user.
     fn print(self, request: &Request<'_>, said: impl Fn(&clap::Arg) -> Option<Value>) -> Outcome {
         let mut rows = Vec::new();
         for arg in known::options(request.command) {
@@ -347,7 +349,7 @@ impl Found {
     }
 }
 
-/// An option as a file says it.
+/// Converts an entry of a file to JSON.
 fn option(entry: &Entry) -> OptionJson {
     let from = if entry.layer.preset().is_some() { Origin::Preset } else { Origin::File };
     OptionJson {

@@ -1,4 +1,4 @@
-//! `docs/options.md`: how options stand in a file, and which there are. Made of the command line.
+//! Generates `docs/options.md`, the page on options in files, from the command line.
 
 use std::fmt::Write;
 use std::path::Path;

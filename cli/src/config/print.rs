@@ -1,4 +1,4 @@
-//! `--print-config`: the options that count, and where each comes from, as a file could hold them.
+//! `--print-config`: the effective options and their origins, in the form of an options file.
 
 use std::fmt::Write;
 
@@ -12,10 +12,10 @@ use crate::format::faint;
 use crate::known::{self, Kind};
 use crate::outcome::Outcome;
 
-/// Where an option comes from.
+/// The origin of an option.
 pub(super) enum From {
     CommandLine,
-    /// A variable, whose value belongs to whoever reads it.
+    /// An environment variable, whose value is up to its reader.
     Environment(&'static str),
     File(Entry),
     /// `--unset` leaves it as it is.
@@ -35,7 +35,7 @@ impl From {
         }
     }
 
-    /// The place or the variable.
+    /// Returns the position or the variable.
     fn place(&self) -> Option<String> {
         match self {
             Self::Environment(name) => Some((*name).to_owned()),
@@ -65,7 +65,7 @@ pub(super) struct Row<'a> {
     pub(super) from: From,
 }
 
-/// What the user gives on the command line, in JSON.
+/// Returns the user's value on the command line, in JSON.
 pub(super) fn given(arg: &Arg, line: &sketch::Line<'_>) -> Value {
     let id = arg.get_id().as_str();
     match arg.get_action() {
@@ -76,7 +76,7 @@ pub(super) fn given(arg: &Arg, line: &sketch::Line<'_>) -> Value {
     }
 }
 
-/// What counts where nobody says anything.
+/// Returns the default value.
 pub(super) fn default(arg: &Arg) -> Option<Value> {
     let text = arg.get_default_values().first()?.to_str()?;
     // The defaults of flags are those of every flag.
@@ -106,7 +106,7 @@ pub(super) fn outcome(
             Ok(shown) if !value.is_null() => format!("{long} = {shown}"),
             _ => format!("{long} ="),
         };
-        // What a file need not say would be said with it: some options ask for others.
+        // Defaults are commented out: stating one can require or conflict with other options.
         let is_said = matches!(from, From::CommandLine | From::File(_));
         lines.push((if is_said { line } else { format!("# {line}") }, from.text(), is_said));
     }

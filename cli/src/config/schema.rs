@@ -1,4 +1,4 @@
-//! The JSON schema of `onnxport.toml`, made of the command line's own definition.
+//! The JSON schema of `onnxport.toml`, generated from the definition of the command line.
 
 use clap::{Arg, Command, CommandFactory};
 use serde_json::{Map, Value, json};
@@ -55,7 +55,7 @@ fn closed(properties: Map<String, Value>) -> Value {
     json!({ "type": "object", "properties": properties, "additionalProperties": false })
 }
 
-/// A table for every command, and that of all.
+/// Returns a table for every command, and the one for all.
 fn tables(cli: &Command) -> Map<String, Value> {
     let commands = known::commands(cli);
     let mut tables = Map::new();

@@ -1,4 +1,4 @@
-//! `python/onnxport/_signatures.pyi`: the commands with their options as keywords. Made of the command line.
+//! Generates `python/onnxport/_signatures.pyi`, the commands with their options as keywords, from the command line.
 
 use std::any::TypeId;
 use std::fmt::Write;
@@ -30,7 +30,7 @@ const CALLED: &[(&str, &str)] = &[
     ("weights bind", "WeightsBind"),
 ];
 
-/// Words of Python that are options as well.
+/// Python keywords that are also options.
 const KEYWORDS: &[&str] = &["as", "class", "def", "from", "global", "import", "in", "is", "lambda", "with"];
 
 /// The longest line of documentation.
@@ -112,7 +112,7 @@ fn of(command: &Command, arg: &Arg) -> String {
     if known::is_list(arg) || is_many { format!("{one} | Sequence[{one}]") } else { one }
 }
 
-/// The text in lines that begin at `indent`, those behind the first at `hanging`.
+/// Wraps the text, with the first line indented by `indent`, the others by `hanging`.
 fn wrapped(text: &str, indent: usize, hanging: usize) -> String {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {

@@ -1,11 +1,12 @@
-//! What the user says on the command line, before it is complete: what it lacks may stand in a file.
+//! A tolerant first reading of the command line: missing arguments may come from a file.
 
 use std::ffi::{OsStr, OsString};
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-/// The grammar of `command` alone: nothing is required, and nothing excludes anything. The command line was built.
+/// Returns the syntax of `command` only: nothing is required, and nothing excludes anything. The command line must be
+/// built.
 pub(crate) fn of(command: &Command) -> Command {
     let mut sketch = Command::new(command.get_name().to_owned())
         .disable_help_flag(true)
@@ -58,17 +59,17 @@ fn takes_value(arg: &Arg) -> bool {
     matches!(arg.get_action(), ArgAction::Set | ArgAction::Append)
 }
 
-/// What the user says about one command.
+/// The user's options for one command.
 pub(crate) struct Line<'c> {
     pub(crate) command: &'c Command,
     pub(crate) matches: ArgMatches,
-    /// Where the command's name ends: what stands from there on belongs to it.
+    /// The position after the command's name: later words belong to it.
     pub(crate) behind: usize,
     pub(crate) words: Vec<String>,
 }
 
-/// Reads `arguments`, the name of the program first, for the command line `cli`. `None` where there is no command that
-/// takes options from a file, or where the grammar is wrong, which the parser itself says better.
+/// Reads `arguments`, the name of the program first, for the command line `cli`. `None` if there is no command that
+/// takes options from a file, or if the syntax is wrong, for which the parser itself has a better message.
 pub(crate) fn read<'c>(cli: &'c Command, arguments: &[OsString]) -> Option<Line<'c>> {
     let sketch = of(cli);
     let mut matches = sketch.clone().try_get_matches_from(arguments).ok()?;
@@ -106,7 +107,7 @@ impl Line<'_> {
         self.matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine)
     }
 
-    /// The values that the user gives.
+    /// Returns the values that the user gives.
     pub(crate) fn values(&self, id: &str) -> Vec<String> {
         let raw = self.matches.try_get_raw(id).ok().flatten();
         raw.into_iter().flatten().map(|value| value.to_string_lossy().into_owned()).collect()

@@ -1,4 +1,4 @@
-//! What two files hold, beside each other.
+//! The contents of two files, side by side.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -16,7 +16,7 @@ use crate::documents::Row;
 use crate::format::{bold, count, faint, limited, plain};
 use crate::outcome::Outcome;
 
-/// Something that a file holds.
+/// A fact about the contents of a file.
 struct Fact {
     section: &'static str,
     name: String,
@@ -39,7 +39,7 @@ const SECTIONS: [&str; 12] = [
     "operators",
 ];
 
-/// Compares what two files hold; rows that are the same are shown with `all`.
+/// Compares the contents of two files; `all` also shows equal rows.
 pub(super) fn compare(
     (a, b): (&Path, &Path),
     host: &Host,
@@ -65,7 +65,8 @@ pub(super) fn compare(
     Ok(Outcome::text(out).with("files", files).with("differences", differences).with("same", same))
 }
 
-/// Facts of the same section and name in a row, those of the first file first, and how many are equal.
+/// Returns facts of the same section and name side by side, those of the first file first, and the number of equal
+/// ones.
 fn paired(a: Vec<Fact>, b: Vec<Fact>) -> (Vec<Row>, usize) {
     let mut rows: Vec<Row> = Vec::new();
     let mut places: BTreeMap<(&'static str, String), usize> = BTreeMap::new();

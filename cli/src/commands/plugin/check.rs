@@ -1,4 +1,4 @@
-//! `onnxport plugin check`, and the processes that it starts.
+//! `onnxport plugin check`, and its child processes.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -38,7 +38,7 @@ pub(crate) struct ProbeArguments {
     skip: usize,
 }
 
-/// Checks a library, each probe in a process of its own.
+/// Checks a library, each probe in a separate process.
 pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     let library = &arguments.library;
     if !library.is_file() {
@@ -77,7 +77,7 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     Ok(outcome)
 }
 
-/// A finding, and below it what the author can do.
+/// Formats a finding, and below it the advice for the author.
 fn rows(finding: &Finding) -> Vec<Vec<String>> {
     let verdict = match finding.verdict {
         Verdict::Pass => good("pass"),
@@ -91,7 +91,7 @@ fn rows(finding: &Finding) -> Vec<Vec<String>> {
     rows
 }
 
-/// What a process that [`run`] starts does.
+/// The work of a process that [`run`] starts.
 pub(crate) fn probe(arguments: &ProbeArguments) -> CommandResult {
     let probe = Probe {
         name: arguments.name.clone(),

@@ -52,7 +52,7 @@ impl KindArgument {
     }
 }
 
-/// Makes a plugin project.
+/// Creates a plugin project.
 pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     let folder = arguments.path.clone().unwrap_or_else(|| PathBuf::from(&arguments.name));
     let kind = arguments.kind.kind();

@@ -9,13 +9,13 @@ use onnxport_report::profile::{middle, share, time};
 use super::{By, answers};
 use crate::format::{bold, count, faint, plain, table};
 
-/// So many rows are shown unless all are.
+/// The number of rows shown by default.
 pub(super) const ROWS: usize = 15;
 
 /// A smaller share is shown as nothing.
 const SEEN: f64 = 5e-4;
 
-/// What stands for nodes that nothing is known of.
+/// The label for unattributed nodes.
 const UNKNOWN: &str = "(not attributed)";
 
 /// The tables of one profile.
@@ -47,10 +47,10 @@ pub(super) fn profile(profile: &Profile, shown: &[By], most: usize) -> String {
     out
 }
 
-/// What differs between two profiles.
+/// Formats the changes between two profiles.
 ///
 /// # Errors
-/// `OP713` where the only table that is asked for is one that the second model says nothing of.
+/// `OP713` if the only requested table needs metadata that the second model lacks.
 pub(super) fn changes(
     before: &Profile,
     after: &Profile,
@@ -121,7 +121,7 @@ fn head(profile: &Profile) -> String {
     out
 }
 
-/// A table of at most so many rows below its head.
+/// Appends a table of a limited number of rows below its head.
 fn put(out: &mut String, title: &str, head: &[&str], rows: Vec<Vec<String>>, most: usize) {
     if rows.is_empty() {
         return;
@@ -201,7 +201,7 @@ fn key(key: Option<&str>) -> String {
     }
 }
 
-/// A class without the module that it is in.
+/// Returns a class without its module.
 fn short(class: &str) -> &str {
     class.rsplit('.').next().unwrap_or(class)
 }

@@ -15,7 +15,7 @@ use crate::feeding::Feeding;
 use crate::progress::Progress;
 use crate::runtime::Running;
 
-/// Says what differs between two ONNX models, node by node.
+/// Lists the differences between two ONNX models, node by node.
 #[derive(Args, Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default)]
 pub struct DiffRequest {
@@ -44,7 +44,7 @@ pub struct DiffRequest {
 pub struct Differences {
     /// Those of the graphs.
     pub diff: Diff,
-    /// Those of the values, where they were compared.
+    /// The comparison of values, if requested.
     pub values: Option<Values>,
 }
 
@@ -57,7 +57,7 @@ impl Differences {
 }
 
 impl DiffRequest {
-    /// A request that compares the graphs of two models.
+    /// Creates a request that compares the graphs of two models.
     pub fn new(a: impl Into<PathBuf>, b: impl Into<PathBuf>) -> Self {
         Self { a: a.into(), b: b.into(), ..Self::default() }
     }

@@ -1,4 +1,4 @@
-//! The options about the values that models are run on.
+//! The options about the input values of models.
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
@@ -37,7 +37,7 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// Reads the values; those given by their own names come before those of a file of several.
+    /// Reads the values; those given by name override those of a file with several.
     ///
     /// # Errors
     /// Those of reading the files.
@@ -148,7 +148,7 @@ impl JsonSchema for NamedFile {
     }
 }
 
-/// `NAME=SIZE`: a dynamic dimension, by its name or its place, and its size.
+/// `NAME=SIZE`: a dynamic dimension, by its name or its axis, and its size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DimSize {
     /// The dimension, such as `batch` or `x:0`.

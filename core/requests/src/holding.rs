@@ -1,4 +1,4 @@
-//! The options about comparing a model that was rewritten with the model before.
+//! The options about comparing a rewritten model with the original.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::progress::Progress;
 use crate::runtime::{Running, consult, execute};
 use crate::value::{Draw, Tolerance};
 
-/// The most memory that all values of the largest drawn call may take, by estimate.
+/// The limit on the estimated memory of all values of a drawn call, in bytes.
 const LARGEST_CALL: u64 = 64 << 20;
 
 /// A comparison with the model before.
@@ -52,9 +52,9 @@ pub struct Holding {
 /// The result of a comparison.
 #[derive(Debug)]
 pub struct Held {
-    /// What the model after computes, beside the values of the model before.
+    /// The results of the new model, compared with those of the old one.
     pub verification: Verification,
-    /// That nothing was compared, which is a failure.
+    /// The error that nothing was compared, which is a failure.
     pub failure: Option<Diagnostic>,
 }
 
@@ -66,7 +66,7 @@ impl Held {
 }
 
 impl Holding {
-    /// Fails where options of a comparison are given, and none is asked for.
+    /// Fails if options of a comparison are given without requesting one.
     ///
     /// # Errors
     /// `OP001`.

@@ -1,4 +1,4 @@
-//! The commands of onnxport as data, and what runs them.
+//! The commands of onnxport as data, and the functions that run them.
 //!
 //! A request is a struct: its fields are the options of a command, with their names, defaults, documentation and checks. The
 //! command line, `onnxport.toml` and Python's keywords are read into it, and a Rust program fills it in:
@@ -54,8 +54,8 @@
 //! # }
 //! ```
 //!
-//! The last argument is the caller, which may watch the [progress](Progress) and end the work early; `()` does neither. A
-//! problem that keeps a command from its work is a [`Report`](onnxport_core::Report). Findings about the model are in the
+//! The last argument lets the caller watch the [progress](Progress) and cancel the work; `()` does neither. A problem
+//! that prevents a command from running is a [`Report`](onnxport_core::Report). Findings about the model are in the
 //! outcome. Nothing is printed.
 //!
 //! Requests are [read](object::read) from JSON objects as well:
@@ -108,7 +108,7 @@ pub use verify::{Verified, VerifyRequest};
 
 /// A command, with its options.
 pub trait Request {
-    /// What a command that did its work found out.
+    /// The result of a command that ran.
     type Outcome;
 
     /// Fails for options that contradict each other.
@@ -120,7 +120,7 @@ pub trait Request {
     /// Checks the request and does the work with the plugins of `host`.
     ///
     /// # Errors
-    /// What keeps the command from its work.
+    /// A problem that prevents the command from running.
     fn run(&self, host: &Host, progress: &mut dyn Progress) -> Result<Self::Outcome, Report>;
 }
 

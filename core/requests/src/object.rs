@@ -23,12 +23,12 @@ pub fn properties<R: JsonSchema>() -> Map<String, Value> {
 
 /// Reads the request of the command `name`.
 ///
-/// `null` stands for an option that is not given. The old name of an option stands for the new one. `verify: false` stands
-/// for `no_verify: true`, where that is the option, and one value for a list of one.
+/// `null` means that an option is not given. The old name of an option is accepted for the new one. `verify: false` is
+/// `no_verify: true`, if that is the option, and a single value is a list of one.
 ///
 /// # Errors
-/// `OP001` for an unknown key, for a value that the option does not take, for options that exclude each other and for one
-/// that is required and missing.
+/// `OP001` for an unknown key, for a value that the option does not take, for options that exclude each other and for
+/// a required option that is missing.
 pub fn read<R: Args + JsonSchema + DeserializeOwned>(
     name: &str,
     object: &Map<String, Value>,
@@ -60,7 +60,7 @@ pub fn key_of(arg: &Arg) -> String {
     arg.get_long().unwrap_or(arg.get_id().as_str()).replace('-', "_")
 }
 
-/// The property that `key` names, and its value.
+/// Returns the property that `key` names, and its value.
 fn canonical(
     command: &Command,
     properties: &Map<String, Value>,
@@ -117,7 +117,7 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// The JSON types that a property takes.
+/// Returns the JSON types of a property.
 fn kinds(property: &Value) -> Vec<String> {
     let mut found = Vec::new();
     let mut add = |name: &str| {
@@ -170,7 +170,7 @@ fn unknown(command: &Command, properties: &Map<String, Value>, key: &str) -> Dia
     }
 }
 
-/// The name among `names` that is most like `name`.
+/// Returns the name among `names` that is most similar to `name`.
 pub fn nearest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let likeness = |known: &'n str| (strsim::jaro(known, name), known);
     let near = names.into_iter().map(likeness).filter(|(likeness, _)| *likeness > 0.75);

@@ -1,4 +1,4 @@
-//! Optimizing a model: it is read, checked, rewritten, compared if that is asked for, and published.
+//! Optimizes a model: reads, checks, rewrites and publishes it, and compares it on request.
 
 use std::path::{Path, PathBuf};
 
@@ -55,39 +55,39 @@ pub struct OptimizeRequest {
     pub profiling: Profiling,
 }
 
-/// A model that was optimized.
+/// An optimized model.
 #[derive(Debug)]
 pub struct Optimized {
     /// The model.
     pub model: Model,
-    /// What rules and passes did.
+    /// The record of the optimizer.
     pub optimised: Optimised,
     /// The changes made for the target.
     pub legalised: Legalised,
-    /// Both sides of each match, where [`Optimizing::dump_matches`] asks for them.
+    /// Both sides of each match, if [`Optimizing::dump_matches`] requests them.
     pub matches: Vec<PathBuf>,
-    /// The result of the comparison, if one was asked for.
+    /// The result of the comparison, if requested.
     pub held: Option<Held>,
-    /// The files; `None` where none were asked for, or the model does not compute the same.
+    /// The files; `None` if none were requested, or if the results of the model changed.
     pub written: Option<WriteReport>,
     /// Failures besides the model's own: files about it that could not be written.
     pub failures: Vec<Diagnostic>,
-    /// The file with the record of the work, if one was asked for.
+    /// The file with the trace, if requested.
     pub profile: Option<PathBuf>,
     /// Warnings and notes. Their origins are those of the model.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl Optimized {
-    /// Whether everything was done that was asked for, and the model computes the same where that was checked. A model that
-    /// does not is not in `written`, unless it was to be kept under a name that says so.
+    /// Whether everything requested was done, and the results stayed the same if that was checked. A model that fails
+    /// is not in `written`, unless it was to be kept under a name that says so.
     pub fn passed(&self) -> bool {
         self.failures.is_empty() && self.held.as_ref().is_none_or(Held::passed)
     }
 }
 
 impl OptimizeRequest {
-    /// A request that writes the model at `model` to `output`, with the defaults of everything else.
+    /// Creates a request that writes the model at `model` to `output`, with defaults for everything else.
     pub fn new(model: impl Into<PathBuf>, output: impl Into<PathBuf>) -> Self {
         Self { model: model.into(), output: Some(output.into()), ..Self::default() }
     }
@@ -125,7 +125,7 @@ impl OptimizeRequest {
         progress.stage("optimising");
         let optimizing = stage("optimise");
         let options = self.optimizing.options(self.targeting.names_runtime());
-        // A model that points at weights leaves them as they are stored.
+        // A model that refers to its weights in other files leaves them in their stored form.
         let options = OptimiseOptions { separate: self.places.refers(), ..options };
         let rewritten = optimise::imported(host, model, &options, &self.targeting.options())?;
         let Rewritten { model, optimised, legalised, diagnostics } = rewritten;
@@ -148,7 +148,7 @@ impl OptimizeRequest {
         Ok(outcome)
     }
 
-    /// Writes the model under hidden names, compares it if that is asked for, and publishes it.
+    /// Writes the model under hidden names, compares it on request, and publishes it.
     fn write(
         &self,
         host: &Host,
@@ -159,7 +159,7 @@ impl OptimizeRequest {
         let options = WriteOptions {
             progress: progress.bytes("writing"),
             sources: vec![self.model.clone()],
-            // A model that waits for weights goes on waiting for them.
+            // A model without weights stays so.
             weightless: true,
             ..self.places.options()
         };

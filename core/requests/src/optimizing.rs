@@ -13,14 +13,13 @@ use serde::{Deserialize, Serialize};
 use crate::object::wrong;
 use crate::value::{self, Budget};
 
-/// The plugin of fusions. Of its rules only those run by default that state how exact they are: the others are not
-/// proved.
+/// The plugin of fusions. By default only its rules with a stated exactness run: the others are not proved.
 pub const FUSIONS: &str = "fusions";
 
-/// The least nodes that [`Optimizing::outline`] makes a function of.
+/// The least number of nodes for [`Optimizing::outline`] to create a function.
 const SHORTEST: u32 = 2;
 
-/// What rules and passes may do to a model.
+/// The options of the optimizer.
 #[derive(Args, Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[command(next_help_heading = "Optimizing")]
 #[serde(default)]
@@ -88,7 +87,7 @@ impl Default for Optimizing {
     }
 }
 
-/// Which local functions are put in the place of their calls.
+/// The local functions to inline.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq, Serialize, ValueEnum)]
 #[schemars(inline)]
 #[serde(rename_all = "lowercase")]
@@ -115,7 +114,7 @@ impl Optimizing {
         }
     }
 
-    /// The level that counts where a target is named, or none.
+    /// Returns the effective level with or without a named target.
     pub fn level(&self, names_runtime: bool) -> Level {
         match self.optimize {
             _ if self.no_optimize => Level::Nothing,
@@ -147,7 +146,7 @@ impl Optimizing {
     }
 }
 
-/// The options of the optimizer at a level, with the plugins that run by default.
+/// Returns the options of the optimizer at a level, with the default plugins.
 pub fn at(level: Level) -> OptimiseOptions {
     OptimiseOptions { level, stated_only: vec![FUSIONS.to_owned()], ..OptimiseOptions::default() }
 }

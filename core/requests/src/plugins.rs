@@ -1,4 +1,4 @@
-//! The options about plugins, of which the host is made.
+//! The options about plugins, from which the host is built.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ pub struct Plugins {
     pub on_plugin_panic: OnPluginPanic,
 }
 
-/// What happens after a plugin panicked.
+/// The reaction to a plugin's panic.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq, Serialize, ValueEnum)]
 #[schemars(inline)]
 #[serde(rename_all = "lowercase")]
@@ -118,7 +118,7 @@ as_text! {
 }
 
 impl Plugins {
-    /// The search for them, and for those that the environment names.
+    /// Returns the search for them, and for those that the environment names.
     pub fn search(&self) -> Search {
         Search {
             plugins: self.plugin.clone(),

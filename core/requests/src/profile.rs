@@ -1,4 +1,4 @@
-//! The option about a record of the time that a command takes.
+//! The option to record the time of a command.
 
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
@@ -19,11 +19,11 @@ pub struct Profiling {
     pub profile: Option<PathBuf>,
 }
 
-/// The record of a work that was done.
+/// A recorded trace.
 pub(crate) struct Recorded {
     /// Its file, if there is one.
     pub(crate) path: Option<PathBuf>,
-    /// What kept it from being written.
+    /// The problems that prevented it from being written.
     pub(crate) problems: Vec<Diagnostic>,
 }
 
@@ -33,8 +33,8 @@ impl Profiling {
         self.profile.as_ref().map(|_| Trace::new())
     }
 
-    /// Does the work of the command `name` within `trace`, and writes what was recorded, however the work ended. None of
-    /// `others` is replaced by that. Returns the result of the work beside that of writing.
+    /// Runs `work` for the command `name` within `trace`, and writes the recorded trace, even after a failure. The
+    /// trace never replaces one of `others`. Returns the result of the work beside that of writing.
     pub fn around<T>(
         &self,
         trace: Option<&Trace>,
@@ -49,7 +49,7 @@ impl Profiling {
         (result, self.write(trace, others))
     }
 
-    /// Does the work of a request, as [`around`](Self::around) does, with a trace of its own. Returns the outcome, the file
+    /// Does the work of a request, as [`around`](Self::around) does, with its own trace. Returns the outcome, the file
     /// of the trace if it was written, and the problems of writing it.
     pub(crate) fn record<T>(
         &self,
@@ -73,7 +73,7 @@ impl Profiling {
         }
     }
 
-    /// Writes what was recorded until now.
+    /// Writes the trace recorded so far.
     ///
     /// # Errors
     /// `OP601`, `OP603`.

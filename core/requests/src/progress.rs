@@ -6,16 +6,16 @@ use std::time::Duration;
 use onnxport_core::diagnose::{Code, Diagnostic};
 use onnxport_core::write;
 
-/// Makes the command of a process that calls [`onnxport_core::verify::serve`].
+/// Creates the command of a process that calls [`onnxport_core::verify::serve`].
 pub type Restart = fn() -> Result<Command, Diagnostic>;
 
-/// A caller that watches a command. The defaults are those of a caller that shows nothing, never ends the work early, and
+/// A caller that observes a command. The defaults are those of a caller that shows nothing, never cancels the work, and
 /// whose process must neither end nor start again; `()` is one.
 pub trait Progress {
     /// A stage begins, such as `reading the model`.
     fn stage(&mut self, _stage: &str) {}
 
-    /// Fails when the caller wants the work to end.
+    /// Fails if the caller cancels the work.
     ///
     /// # Errors
     /// `OP617`, or the caller's own.
@@ -23,15 +23,17 @@ pub trait Progress {
         Ok(())
     }
 
-    /// A stage begins whose bytes are counted. The function is told bytes done and bytes in all, and says whether to go on.
+    /// Begins a stage that counts bytes. The function receives the bytes done and the bytes in all, and returns
+    /// whether to go on.
     fn bytes(&mut self, _stage: &str) -> Option<write::Progress> {
         None
     }
 
-    /// Watches a runtime, which cannot be stopped: the process ends when it takes longer than `limit`.
+    /// Sets a time limit for a runtime, which cannot be stopped: the process ends if it takes longer than
+    /// `limit`.
     ///
     /// # Errors
-    /// `OP001` where the process must not end.
+    /// `OP001` if the process must not end.
     fn deadline(
         &mut self,
         limit: Option<Duration>,
@@ -45,7 +47,7 @@ pub trait Progress {
         Err(Diagnostic::error(Code::USAGE, message).help("leave out the time limit"))
     }
 
-    /// Makes the command of a process for a runtime that is isolated.
+    /// Returns the function that creates the command of a process for an isolated runtime.
     fn restart(&self) -> Restart {
         || {
             let message = "this process is another program's, which cannot be started once more";
@@ -54,9 +56,9 @@ pub trait Progress {
     }
 }
 
-/// A time limit that holds until this is dropped.
+/// A time limit in effect until this is dropped.
 pub trait Deadline {
-    /// Names the current step, for the message of a limit that is over.
+    /// Sets the current step, for the message after a timeout.
     fn doing(&self, step: String);
 }
 

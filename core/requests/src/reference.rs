@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::progress::Progress;
 
-/// The variable of the environment that stands for the option.
+/// The environment variable for the option.
 const VARIABLE: &str = "ONNXPORT_REFERENCE";
 
 /// The source of expected values.
@@ -44,24 +44,24 @@ pub enum From {
 }
 
 impl Referring {
-    /// The same, whatever the environment says: what it names is for programs in files.
+    /// Ignores the environment, whose value is for programs in files.
     #[must_use]
     pub fn alone(&self) -> Self {
         Self { without_environment: true, ..self.clone() }
     }
 
-    /// Whether calls are drawn besides those that are recorded.
+    /// Whether calls are drawn besides the recorded ones.
     pub fn draws(&self) -> bool {
         matches!(self.chosen(), Ok(Some(From::Torch)))
     }
 
-    /// Whether the evaluator says what is expected.
+    /// Whether the evaluator supplies the expected values.
     pub fn evaluates(&self) -> bool {
         matches!(self.chosen(), Ok(Some(From::Evaluator)))
     }
 
-    /// The argument, else what the environment says. Usages that the parser prints would show a variable that it
-    /// reads as an argument that was given.
+    /// Returns the argument, or else the value of the environment variable. It is not declared to the parser,
+    /// because printed usages would show the variable as a given argument.
     fn chosen(&self) -> Result<Option<From>, Diagnostic> {
         match (self.reference, std::env::var(VARIABLE)) {
             (None, Ok(name)) if !self.without_environment => {
@@ -74,10 +74,10 @@ impl Referring {
         }
     }
 
-    /// Finds the expected values of `against`. What is worth knowing of it is a note.
+    /// Finds the expected values of `against`. Remarks on it are notes.
     ///
     /// # Errors
-    /// `OP001` for a variable that names no source, and what keeps a source that was named from giving values.
+    /// `OP001` if the variable names an unknown source, and the errors of a source that was named.
     pub fn refer(
         &self,
         against: &mut Against,

@@ -48,12 +48,12 @@ pub struct RunRequest {
 pub struct Ran {
     /// The inputs and outputs.
     pub run: Run,
-    /// The file with the outputs, if one was asked for.
+    /// The file with the outputs, if requested.
     pub written: Option<PathBuf>,
 }
 
 impl RunRequest {
-    /// A request that runs the model at `model` on values that are drawn.
+    /// Creates a request that runs the model at `model` on drawn values.
     pub fn random(model: impl Into<PathBuf>) -> Self {
         Self { model: model.into(), random: true, ..Self::default() }
     }

@@ -1,4 +1,4 @@
-//! The options about the runtimes that run models, and running models in them.
+//! The options about runtimes, and running models in them.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::value::{NameValue, Seconds};
 /// The plugin over ONNX Runtime.
 pub const ORT: &str = "ort";
 
-/// The help for a library of ONNX Runtime that another executor is given.
+/// The help for a library of ONNX Runtime if another executor is selected.
 const WITHOUT_ORT: &str = "leave out `--ort-library`, or add `--executor ort`";
 
 /// The runtime that runs a model.
@@ -66,12 +66,13 @@ impl Running {
 }
 
 impl RuntimeOptions {
-    /// The longest that a runtime may take, isolated or not.
+    /// Returns the time limit of a runtime, isolated or not.
     pub fn limit(&self) -> Option<Duration> {
         self.timeout.map(|Seconds(limit)| limit)
     }
 
-    /// The time after which this process ends if a runtime in it has not come back; one that is isolated is ended alone.
+    /// Returns the time after which this process ends if a runtime in it has not returned; of an isolated runtime,
+    /// only its own process is ended.
     pub fn deadline(&self) -> Option<Duration> {
         self.limit().filter(|_| !self.isolate)
     }
@@ -83,17 +84,18 @@ impl RuntimeOptions {
         Self { executor_option, ..self.clone() }
     }
 
-    /// Those of an executor that is not ONNX Runtime.
+    /// Returns the options for an executor other than ONNX Runtime.
     #[must_use]
     pub fn without_library(&self) -> Self {
         Self { ort_library: None, ..self.clone() }
     }
 
-    /// Opens the runtime of the plugin `id`, else of the first. Where it is isolated, `restart` makes its process.
+    /// Opens the runtime of the plugin `id`, or else of the first one. If it is isolated, `restart` starts its
+    /// process.
     ///
     /// # Errors
-    /// `OP807` for a plugin that runs no models, `OP001` for options of another runtime, and what keeps it from being
-    /// opened.
+    /// `OP807` for a plugin that runs no models, `OP001` for options of another runtime, and the errors of opening
+    /// it.
     pub fn open(&self, host: &Host, id: Option<&str>, restart: Restart) -> Result<Runtime, Diagnostic> {
         let executor = Executor::find(host, id)?;
         if self.ort_library.is_some() && executor.id() != ORT {
@@ -104,8 +106,8 @@ impl RuntimeOptions {
         self.open_executor(host, executor, restart)
     }
 
-    /// Opens the runtimes of the plugins `ids`, or the first. Options that name one of them as `ort:NAME=VALUE` are for
-    /// that one.
+    /// Opens the runtimes of the plugins `ids`, or the first one. An option of the form `ort:NAME=VALUE` applies to the
+    /// named plugin only.
     ///
     /// # Errors
     /// Those of [`open`](Self::open), and `OP001` for an executor that is named twice.
@@ -165,7 +167,7 @@ impl RuntimeOptions {
     }
 }
 
-/// Runs the model on every case. The process ends when it takes longer than `limit`.
+/// Runs the model on every case. The process ends if it takes longer than `limit`.
 ///
 /// # Errors
 /// Those of the runtime.
@@ -180,7 +182,7 @@ pub fn execute(
     watched(runtime, limit, progress, |report| verify::verify(runtime, model, against, options, report))
 }
 
-/// Runs the model on every case, as [`execute`] does, and takes its results as the expected values of cases that have
+/// Runs the model on every case, as [`execute`] does, and uses its results as the expected values of cases that have
 /// none.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! The option about the runtime that a model is for.
+//! The option about the target runtime of a model.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -26,7 +26,7 @@ pub struct Targeting {
     pub target: Option<NamedTarget>,
 }
 
-/// A target, and the name or file that it was read from.
+/// A target, and its name or source file.
 #[derive(Clone, Debug)]
 pub struct NamedTarget {
     name: String,

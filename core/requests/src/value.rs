@@ -1,4 +1,4 @@
-//! Values of options that are more than a text or a number. Each is read by one parser, from a command line as from data.
+//! Values of options that are more than a text or a number. Each has one parser, for command lines and for data.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,7 +12,7 @@ use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
-/// Reads a scalar as the text that a command line would have.
+/// Reads a scalar as it would be written on a command line.
 pub(crate) fn text<'de, D: Deserializer<'de>>(data: D) -> Result<String, D::Error> {
     match Value::deserialize(data)? {
         Value::String(text) => Ok(text),
@@ -21,7 +21,7 @@ pub(crate) fn text<'de, D: Deserializer<'de>>(data: D) -> Result<String, D::Erro
     }
 }
 
-/// Data for a type with [`FromStr`] and [`fmt::Display`]: the text that the command line has.
+/// Implements the data form of a type with [`FromStr`] and [`fmt::Display`]: the text on the command line.
 macro_rules! as_text {
     ($($type:ty: $schema:tt)*) => {$(
         impl<'de> Deserialize<'de> for $type {
@@ -61,7 +61,7 @@ as_text! {
     Draw: { "type": "string" }
 }
 
-/// A number of bytes: `1000`, `500MB`, `2 GiB`. `K`, `M`, `G` and `T` alone are powers of 1024.
+/// A number of bytes: `1000`, `500MB`, `2 GiB`. `K`, `M`, `G` and `T` without `B` are powers of 1024.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ByteSize(pub u64);
 
@@ -104,7 +104,7 @@ impl fmt::Display for ByteSize {
     }
 }
 
-/// A number of bytes that may be 0, for none.
+/// A number of bytes; 0 means none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget(pub u64);
 
@@ -122,7 +122,7 @@ impl fmt::Display for Budget {
     }
 }
 
-/// A time that is longer than nothing, in seconds.
+/// A positive time in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seconds(pub Duration);
 
@@ -176,7 +176,7 @@ impl<'de> Deserialize<'de> for Tolerance {
 pub struct NameValue {
     /// The part before the first `=`; it is not empty.
     pub name: String,
-    /// The part behind it.
+    /// The part after it.
     pub value: String,
 }
 

@@ -23,7 +23,7 @@ use crate::value::{ByteSize, Draw, NameValue, Tolerance};
 /// The evaluator's plugin.
 const EVALUATOR: &str = "reference";
 
-/// Runs a model and compares what it computes with what PyTorch computed.
+/// Runs a model and compares its results with those of PyTorch.
 #[derive(Args, Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default)]
 pub struct VerifyRequest {
@@ -120,7 +120,7 @@ impl Default for Drawn {
 }
 
 impl Drawn {
-    /// What is drawn; `besides` says that it is wanted also where calls were recorded.
+    /// Returns the options for drawn calls; `besides` requests them even if calls were recorded.
     fn drawing(&self, besides: bool) -> Drawing {
         let Self { draw, seed, max_memory } = self;
         let by_rule = seed.is_some() || !draw.is_empty();
@@ -133,37 +133,37 @@ impl Drawn {
     }
 }
 
-/// A program in the memory of this process that a model is compared with.
+/// A program in the memory of this process to compare a model with.
 pub struct InMemory {
     /// The program, with the call whose inputs are known.
     pub conversion: Conversion,
-    /// What runs it.
+    /// The function that runs it.
     pub runs: InProcess,
-    /// Whether calls are drawn besides also where nobody asks for that.
+    /// Whether further calls are drawn even if the options do not request them.
     pub draws: bool,
 }
 
 /// The results of a verification.
 #[derive(Debug)]
 pub struct Verified {
-    /// What each executor computes, beside the expected values.
+    /// The results of each executor, compared with the expected values.
     pub verifications: Vec<Verification>,
-    /// The file that the calls come from.
+    /// The source file of the calls.
     pub source: PathBuf,
-    /// The values inside of the model, where they were compared.
+    /// The comparison of intermediate values, if requested.
     pub values: Option<Found>,
-    /// Executors that did not run the model, of several, and a record of the work that could not be written.
+    /// Executors, of several, that did not run the model, and a trace that could not be written.
     pub failures: Vec<Diagnostic>,
-    /// The file with the record of the work, if one was asked for.
+    /// The file with the trace, if requested.
     pub profile: Option<PathBuf>,
     /// Notes on expected values.
     pub notes: Vec<Diagnostic>,
-    /// What a plugin did not compare, and why.
+    /// The comparisons that a plugin refused, with the reasons.
     pub fallbacks: Vec<Diagnostic>,
 }
 
 impl Verified {
-    /// Whether every executor ran the model, and computes what is expected.
+    /// Whether every executor ran the model with the expected results.
     pub fn passed(&self) -> bool {
         let agree = self.values.as_ref().is_none_or(|values| values.innermost().is_none());
         self.failures.is_empty() && agree && self.verifications.iter().all(Verification::passed)
@@ -171,16 +171,16 @@ impl Verified {
 }
 
 impl VerifyRequest {
-    /// A request that compares the model at `model` with the program at `against`.
+    /// Creates a request that compares the model at `model` with the program at `against`.
     pub fn new(model: impl Into<PathBuf>, against: impl Into<PathBuf>) -> Self {
         Self { model: model.into(), against: Some(against.into()), ..Self::default() }
     }
 
-    /// Does the work of [`run`](Request::run), and compares with a program in memory where that is given; variables of the
-    /// environment about expected values do not count then.
+    /// Does the work of [`run`](Request::run), and compares with a program in memory if one is given; environment
+    /// variables about expected values are then ignored.
     ///
     /// # Errors
-    /// What keeps the command from its work.
+    /// A problem that prevents the command from running.
     pub fn run_against(
         &self,
         host: &Host,
@@ -264,8 +264,8 @@ fn verify(
     })
 }
 
-/// The values inside of the model, beside recorded ones, or, on the inputs `given`, those of the second executor or of
-/// the evaluator.
+/// Compares the intermediate values of the model with recorded ones, or, on the inputs `given`, with those of the
+/// second executor or of the evaluator.
 fn inside(
     request: &VerifyRequest,
     host: &Host,
@@ -278,7 +278,7 @@ fn inside(
     };
     progress.stage("comparing the values");
     let _deadline = progress.deadline(request.runtime.deadline(), first.name(), "comparing the values")?;
-    // Where the plugin that compares runs the model, intermediate values stay on its device.
+    // If the comparer plugin also runs the model, intermediate values stay on its device.
     let in_place = request.comparer.as_deref() == Some(first.id());
     let mut options = SearchOptions { whole: true, in_place, ..SearchOptions::default() };
     let recording = request.against.as_deref().map(Recorded::beside).filter(|path| path.is_file());
@@ -296,7 +296,7 @@ fn inside(
     search(&request.model, first, &Reference::Runtime(&evaluator), &options)
 }
 
-/// The plugin that compares, if one is to.
+/// Opens the comparer plugin, if one is requested.
 fn comparer(request: &VerifyRequest, host: &Host) -> Result<Option<Chosen>, Diagnostic> {
     let VerifyRequest { comparer, comparer_option, comparer_fallback, .. } = request;
     let options: Vec<(&str, &str)> =
@@ -326,14 +326,14 @@ fn calls_of(
     Ok((against, PathBuf::from(IN_MEMORY)))
 }
 
-/// The calls, and what they come from.
+/// Returns the calls, and their source.
 fn calls(request: &VerifyRequest, host: &Host, signature: &Signature) -> Result<(Against, PathBuf), Report> {
     let is_referred = request.referring.draws() || request.referring.evaluates();
     let drawing = request.drawing.drawing(is_referred || request.executor.len() > 1);
     let inputs = &request.inputs;
     let (mut against, source) = match &request.against {
         Some(path) => match Against::open(path, &host.schemas, &signature.fixed, &drawing) {
-            // A program that records no calls is run on those that are given.
+            // A program without recorded calls is run on the given ones.
             Err(report) if !inputs.is_empty() && lacks_calls(&report) => {
                 (Against { program: Some(path.clone()), ..Against::default() }, path.clone())
             }
@@ -357,8 +357,8 @@ fn lacks_calls(report: &Report) -> bool {
     report.diagnostics.iter().all(|diagnostic| diagnostic.code == Code::VERIFY_EXPECTED)
 }
 
-/// Runs the model in every runtime. Where nothing says what a call must give, the evaluator does, if it is among them or
-/// was asked to, else the first of several.
+/// Runs the model in every runtime. Without expected values, the reference is the evaluator, if it is among them or was
+/// requested, else the first of several runtimes.
 fn judged(
     request: &VerifyRequest,
     host: &Host,
@@ -374,7 +374,7 @@ fn judged(
     let oracle = asked(EVALUATOR).or((runtimes.len() > 1 && !evaluates).then_some(0));
     let mut found: Vec<Option<Verification>> = runtimes.iter().map(|_| None).collect();
     let several = runtimes.len() > 1;
-    // Of several executors, one that does not run the model does not keep others from it.
+    // Of several executors, one that fails to run the model does not stop the others.
     let failed = |problem: Diagnostic, failures: &mut Vec<Diagnostic>| {
         if !several {
             return Err(problem);

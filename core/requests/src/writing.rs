@@ -57,7 +57,7 @@ pub enum Weights {
 }
 
 impl Places {
-    /// Whether weights stay in the files that hold them.
+    /// Whether weights stay in their existing files.
     pub fn refers(&self) -> bool {
         self.external_data == Weights::Reference
     }

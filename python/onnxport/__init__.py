@@ -1,7 +1,7 @@
 """PyTorch models as ONNX.
 
-`export` takes the place of `torch.onnx.export`. Nothing is loaded before it is used: neither
-PyTorch nor NumPy nor the library itself.
+`export` replaces `torch.onnx.export`. Nothing is loaded before it is used: neither PyTorch nor
+NumPy nor the library itself.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from onnxport._save import Inputs, save
     from onnxport._sidecar import SIDECAR_FORMAT, sidecar_path
 
-# Where each name comes from.
+# The module of each name.
 _PLACES = {
     "bisect": "_commands",
     "check": "_commands",

@@ -6,5 +6,5 @@ from onnxport import _native
 
 
 def main() -> int:
-    """Run the command line of the process; the exit code comes back."""
+    """Run the command line of the process and return the exit code."""
     return _native.main(["onnxport", *sys.argv[1:]])

@@ -30,9 +30,9 @@ Model = TypeVar("Model")
 
 
 class Result(Mapping[str, Any]):
-    """What a command says: the object that it prints with `--json`.
+    """The result of a command: the object that it prints with `--json`.
 
-    Printed, it is what the command prints without.
+    Printing it gives the output of the command without that option.
     """
 
     def __init__(self, said: Mapping[str, Any], printed: str = "") -> None:
@@ -41,7 +41,7 @@ class Result(Mapping[str, Any]):
 
     @classmethod
     def read(cls, text: str) -> Result:
-        """Read what the extension module returns of a command."""
+        """Read the result of a command from the extension module."""
         said = json.loads(text)
         return cls(said, said.pop("printed", ""))
 
@@ -74,8 +74,8 @@ class Result(Mapping[str, Any]):
 class Command:
     """A command as a function.
 
-    What stands without a name on the command line is positional. Options are keywords, with `_` for
-    `-`: a flag is true or false, what can be repeated is a list.
+    Positional arguments of the command line are positional here. Options are keywords, with `_` for
+    `-`: a flag is true or false, a repeatable option takes a list.
     """
 
     def __init__(self, name: str) -> None:
@@ -127,7 +127,7 @@ class Command:
         return self.run(given)
 
     def run(self, given: Mapping[str, Any], custom: Custom | None = None) -> Result:
-        """Run the command with these options, and what was written in Python for it."""
+        """Run the command with these options, and the user's Python functions for it."""
         from onnxport import _errors, _native
 
         known = sys.modules.get("onnxport._operators.functions")
@@ -216,14 +216,14 @@ def optimize(
 ) -> Any:
     """Read an ONNX model, apply rules and passes, check it and write it again.
 
-    `model` is a path, whose result goes to `output`, or a model in memory: an `ONNXProgram`, an
-    `onnx.ModelProto` or an `onnx_ir.Model`. `rules` and `passes` join the standard ones and those
-    that are registered. `options` are those of `onnxport optimize`; `optimize=` is a level,
+    `model` is a path, with the result written to `output`, or a model in memory: an `ONNXProgram`,
+    an `onnx.ModelProto` or an `onnx_ir.Model`. `rules` and `passes` are added to the standard and
+    the registered ones. `options` are those of `onnxport optimize`; `optimize=` is a level,
     or `False` for none.
 
     Returns:
-        What the command says for a path, and a model of the same kind for one in memory. A program
-        changes itself.
+        The result of the command for a path, and a model of the same kind for one in memory. A
+        program is changed in place.
     """
     from onnxport._operators.functions import Custom
 

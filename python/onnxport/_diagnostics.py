@@ -10,16 +10,16 @@ from typing import Any, Literal
 
 Severity = Literal["error", "warning", "note"]
 
-# What is shown with the error itself: it goes into the script that failed.
+# Shown with the error itself: code to paste into the script that failed.
 _IN_PYTHON = ("lowering", "class", "kernel")
 
 
 @dataclass(frozen=True)
 class Suggestion:
-    """Something to paste: it makes the next step, or a begin of it.
+    """Code to paste: the next step, or a starting point for it.
 
-    `subject` is its kind: `lowering`, `plugin` (the same in Rust), `module`, `shapes`,
-    `class`, `kernel`. `text` goes in front of `line` of `file`, where these are known.
+    `subject` is its kind: `lowering`, `plugin` (the same in Rust), `module`, `shapes`, `class`,
+    `kernel`. `text` belongs before `line` of `file`, if these are known.
     """
 
     subject: str

@@ -59,7 +59,7 @@ class UnsupportedError(Error):
 
 
 class CaptureError(UnsupportedError):
-    """PyTorch cannot export the module. `attempts` says how each strategy failed."""
+    """PyTorch cannot export the module. `attempts` has the failure of each strategy."""
 
     def __init__(
         self,
@@ -149,7 +149,7 @@ def usage(message: str, help: str | None = None) -> UsageError:
 
 @contextlib.contextmanager
 def arguments() -> Iterator[None]:
-    """Let what cannot be read of the user's arguments be an error of their type."""
+    """Turn failures to read the user's arguments into errors of their type."""
     try:
         yield
     except (Error, Warning):
@@ -203,7 +203,7 @@ def raise_native(
 def _of_users(
     found: tuple[Diagnostic, ...], called: Collection[str]
 ) -> tuple[Diagnostic, ...] | None:
-    """Return what to say where a defect is that of the user's lowerings, None where it is not."""
+    """Return the message for a defect of the user's lowerings, None for another defect."""
 
     def is_own(one: Diagnostic) -> bool:
         return one.code == "OP401" and one.target in called

@@ -3,7 +3,8 @@
 A safetensors file of the format `onnxport-intermediates/1`. A tensor `NAME` is the result of the
 node of this name in the program's graph, complex ones as pairs of reals in a last axis of extent 2;
 `input/NAME` is an input of the call. The metadata `inputs` is a JSON list of the inputs' names in
-order. Results that are no tensors, and those of types that safetensors does not have, are left out.
+order. Results that are not tensors, and those of types that safetensors does not support, are left
+out.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _TYPES = {
 }
 # Operators whose results have no values yet.
 _UNINITIALISED = ("aten.empty", "aten.new_empty", "prims.empty")
-# What the header takes for a tensor besides its name and extents: keys, a type, two offsets.
+# The header's size for a tensor besides its name and extents: keys, a type, two offsets.
 _ENTRY_BYTES = 128
 _NUMBER_BYTES = 22
 
@@ -52,7 +53,7 @@ def intermediates_path(path: str | os.PathLike[str]) -> Path:
 
 
 def record(ep: ExportedProgram, inputs: Sequence[Any], path: Path, seed: int) -> None:
-    """Run `ep` on its flattened `inputs` and write what every node gives to `path`.
+    """Run `ep` on its flattened `inputs` and write the result of every node to `path`.
 
     A value is written when it is computed and kept no longer than the program needs it.
     """
@@ -76,15 +77,18 @@ def record_intermediates(
     *,
     seed: int = 0,
 ) -> Path:
-    """Record what every node of an archive's program gives in its example call; return the path.
+    """Record the result of every node of an archive's program in its example call.
 
-    The archive stays as it is. `torch.export.load` reads it, which may run code of it; installed
+    The archive is not changed. `torch.export.load` reads it, which may run code from it; installed
     libraries whose operators the program calls are imported first.
 
     Args:
         archive: A `.pt2` file with its example inputs.
-        target: Where the values go, by default `model.intermediates.safetensors` beside it.
-        seed: Decides what random operators inside the program give.
+        target: The output file, by default `model.intermediates.safetensors` beside the archive.
+        seed: The seed of random operators inside the program.
+
+    Returns:
+        The path of the file.
 
     Raises:
         SaveError: The archive holds no example inputs.
@@ -105,7 +109,7 @@ def _user_specs(ep: ExportedProgram) -> list[Any]:
 
 
 def _arguments(ep: ExportedProgram, inputs: Sequence[Any]) -> list[Any]:
-    """Return a value for each placeholder; what the program may write to is copied."""
+    """Return a value for each placeholder; tensors that the program may write to are copied."""
     user = iter(inputs)
     values: list[Any] = []
     for spec in ep.graph_signature.input_specs:
@@ -121,7 +125,7 @@ def _arguments(ep: ExportedProgram, inputs: Sequence[Any]) -> list[Any]:
 
 
 def _header_bytes(ep: ExportedProgram) -> int:
-    """Return what the header takes at most: names and ranks are known before anything runs."""
+    """Return a bound on the header's size: names and ranks are known before anything runs."""
     total = 4096
     for node in ep.graph.nodes:
         value = node.meta.get("val")
@@ -132,7 +136,7 @@ def _header_bytes(ep: ExportedProgram) -> int:
 
 
 class _Interpreter(torch.fx.Interpreter):
-    """Runs a graph, and shows what its nodes give."""
+    """Runs a graph, and streams the results of its nodes."""
 
     def __init__(self, module: torch.fx.GraphModule, stream: _Stream) -> None:
         super().__init__(module)
@@ -142,9 +146,9 @@ class _Interpreter(torch.fx.Interpreter):
         value = super().run_node(n)
         if n.op == "call_function" and isinstance(value, torch.Tensor):
             if str(n.target).startswith(_UNINITIALISED):
-                # Anything is right: this is what the lowerings write.
+                # Any value is correct; zeros are those that the lowerings write.
                 value.zero_()
-            # Written at once: an operator in place may change it later.
+            # Written at once: an in-place operator may change it later.
             self.stream.put(n.name, value)
         return value
 

@@ -1,10 +1,10 @@
-"""The extension module: the library that the command is made of, for the package's own modules.
+"""The extension module: the library behind the command, for the package's own modules.
 
-Options are a JSON object: the long options of the command, with `_` for `-`. `null` is what was
-not said, a flag is true or false, and `no_verify` can be said as `verify`, the other way round.
-What can be repeated is a list. A key that is no option is refused.
+Options are a JSON object: the long options of the command, with `_` for `-`. `null` means that an
+option is not given, a flag is true or false, and `no_verify` can be given as `verify` with the
+opposite value. A repeatable option takes a list. An unknown key is refused.
 
-The interpreter's lock is released while something is done. Ctrl-C ends it, and nothing half-written
+The interpreter's lock is released during the work. Ctrl-C ends it, and nothing half-written
 remains.
 """
 
@@ -17,19 +17,19 @@ from onnxport._operators.dtype import DType
 __version__: str
 
 REFERENCE: str
-"""What runs an exported program: the text of a module, whose `answer` takes a request.
+"""The script that runs an exported program: a module whose `answer` takes a request.
 
-It calls `write`, with the pieces of its answers, and `reason`, which makes a line of an error.
+It calls `write` with the pieces of its answers, and `reason`, which formats an error as one line.
 """
 
 Progress = Callable[[str, int, int], object]
 """Called with the stage, the bytes done and the bytes in all (0 where they are not counted).
 
-It is called on the caller's thread, some times in a second. What it raises ends the work.
+It is called on the caller's thread, several times a second. An exception in it ends the work.
 """
 
 class Error(Exception):
-    """A failure. The package makes its own exceptions of it."""
+    """A failure. The package converts it to its own exceptions."""
 
     exit: int
     """The exit code of the command.
@@ -39,15 +39,15 @@ class Error(Exception):
     diagnostics: str
     """Errors, warnings and notes, as the list that the command prints with `--json`."""
     report: str
-    """All that the command prints with `--json`."""
+    """The output of the command with `--json`."""
 
 @final
 class Tensor:
     """A parameter, buffer or constant in memory. Nothing is copied.
 
     `address` and `nbytes` are those of the whole storage, `offset` and `strides` count elements.
-    `storage` is equal for tensors that share one. `owner` is kept while anyone reads; nobody may
-    write to the storage until then.
+    `storage` is equal for tensors that share one. `owner` is kept alive for the readers; the
+    storage must not be written to meanwhile.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Tensor:
 
 @final
 class Conversion:
-    """A program that is to be converted."""
+    """A program to be converted."""
 
     @staticmethod
     def open(path: str | os.PathLike[str]) -> Conversion:
@@ -80,7 +80,7 @@ class Conversion:
         dims: Mapping[str, str] = ...,
         recorded: bytes | None = None,
     ) -> Conversion:
-        """Take a program from memory. Its weights stay where they are.
+        """Take a program from memory. Its weights are not copied.
 
         `program` is the JSON of PyTorch's serializer, `weights` and `constants` are the tensors
         that it names, None for those without data, `dims` names for its symbols. `recorded` holds
@@ -100,9 +100,9 @@ class Conversion:
         `options` are those of `onnxport convert`: `opset`, `input_names` (a list, or an object of
         other names for some), `output_names`, `dim` (a list of `[input, axis, name or size]`),
         `optimise`, `target`, `decompose`, `dtype`, `weightless`, `plugin`, `verify` and so on.
-        Those about writing hold for every `save` that does not say otherwise. `output` is the path
-        to which the model will be written, if that is known: compiled blobs are called after it.
-        `functions` are those that are written in Python.
+        Those about writing apply to every `save` that does not override them. `output` is the path
+        to which the model will be written, if that is known: compiled blobs are named after it.
+        `functions` are the Python functions.
         """
 
     def verify(
@@ -113,21 +113,20 @@ class Conversion:
         draws: bool,
         progress: Progress | None = None,
     ) -> str:
-        """Verify the model in a file against the program, which `run` runs.
+        """Verify the model in a file against the program, which `run` executes.
 
-        `options` are those of `onnxport verify`, the path of the `model` among them. `run` is given
-        a request, as `REFERENCE` reads it, and returns the answers. `recorded` has the call to
-        begin with; `draws` says that others are drawn from it. What the command prints with
-        `--json` comes back.
+        `options` are those of `onnxport verify`, the path of the `model` among them. `run` receives
+        a request, as `REFERENCE` reads it, and returns the answers. `recorded` has the first call;
+        `draws` requests others drawn from it. Returns the output of the command with `--json`.
         """
 
 @final
 class Model:
-    """A model that was made, in no file yet. It can be written more than once."""
+    """A converted model that is not in a file yet. It can be written more than once."""
 
     @property
     def report(self) -> str:
-        """What `onnxport convert --json` says, as far as it is known without a file."""
+        """The output of `onnxport convert --json`, as far as it is known without a file."""
 
     def save(
         self,
@@ -136,11 +135,11 @@ class Model:
         *,
         progress: Progress | None = None,
     ) -> str:
-        """Write the model; it gets its name when it is verified, unless `run` said not to.
+        """Write the model; it gets its name after verification, unless `run` disabled that.
 
         `options` are those of `onnxport convert` about writing: `external_data`, `initializers`
         (false leaves their data out), `initializers_as_inputs`, `shard_size`, `manifest`,
-        `max_memory`, `plan` and so on. What `onnxport convert --json` prints comes back.
+        `max_memory`, `plan` and so on. Returns the output of `onnxport convert --json`.
         """
 
     def to_bytes(self, options: str = "{}", *, limit: int | None = None) -> bytes:
@@ -153,7 +152,7 @@ class Model:
         """Print the graph."""
 
     def initializers(self) -> list[tuple[str, str, list[int], int]]:
-        """List what `to_bytes` leaves out without initializers: name, type, shape and bytes."""
+        """List the weights that `to_bytes` can leave out: name, type, shape and size in bytes."""
 
     def read(self, name: str, offset: int, length: int) -> bytes:
         """Read a part of a weight, in ONNX's order: row-major and little-endian."""
@@ -168,16 +167,16 @@ def command(
     """Run a command within this process: `optimize`, `weights bind`, `inspect` and so on.
 
     `options` are its options, and its arguments by their names in `--help` (`program`, `model`).
-    What it prints with `--json` comes back, and what it prints without, under `printed`.
+    Returns its output with `--json`, and its output without it under `printed`.
     """
 
 def page(name: str, said: str, model: str | os.PathLike[str] | None = None) -> str:
-    """Return the page about an export: what `convert --json` says, and the model in a file."""
+    """Return the page about an export: the output of `convert --json`, and the model in a file."""
 
 def describe(name: str) -> str:
     """Describe a command: `about`, and `arguments`.
 
-    Each has `name`, `place` (whether it stands without its name), `kind` (`flag`, `count`, `list`
+    Each has `name`, `place` (whether it is positional), `kind` (`flag`, `count`, `list`
     or `value`), `required`, `values` and `help`.
     """
 
@@ -196,16 +195,16 @@ def compare(
     """
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command as a program, whose name comes first. The exit code comes back.
+    """Run the command as a program, whose name comes first, and return the exit code.
 
-    Signals and standard streams belong to it. The process is to end after it.
+    Signals and standard streams belong to it. The process must end after it.
     """
 
 def signature(model: bytes) -> str:
-    """Read what a model declares: `inputs`, `outputs` and `states`.
+    """Read the declarations of a model: `inputs`, `outputs` and `states`.
 
     A port has `name`, `type` (`f32[batch, 3]`) and `dims`: numbers, names and nulls. Inputs are
-    `given` in a call, unless they are states with a first value. A state has `name`, `kind`,
+    `given` in a call, unless they are states with an initial value. A state has `name`, `kind`,
     `input` and `output`.
     """
 
@@ -213,7 +212,7 @@ def with_outputs(model: bytes, names: Sequence[str]) -> bytes:
     """Return the model with further outputs, whose types its reader infers."""
 
 class Refused(Exception):  # noqa: N818
-    """What a lowering raises to refuse a call. The package's `Refusal` extends it."""
+    """The exception that a lowering raises to refuse a call. The package's `Refusal` extends it."""
 
     help: str
     code: str
@@ -227,20 +226,21 @@ Given: TypeAlias = Any
 
 @final
 class Functions:
-    """The functions of a conversion that are written in Python.
+    """The Python functions of a conversion.
 
     A lowering is an operator such as `mylib.foo.default`, its schema as PyTorch prints it, whether
-    it goes before those of others, whether it takes complex tensors, and a function. That takes an
-    emitter, the names of the call's arguments and the arguments, and returns a value, `None`, or a
-    list of the two.
+    it takes precedence over those of others, whether it takes complex tensors, and a function. The
+    function takes an emitter, the names of the call's arguments and the arguments, and returns a
+    value, `None`, or a list of the two.
 
-    A rule is a name, a line about it, a pattern, the lowest and the highest opset, a priority, how
-    far results may differ (0 for not at all), a condition, and what builds the replacement. The
-    condition takes what the pattern bound, by name, and the builder an emitter and that.
+    A rule is a name, a one-line description, a pattern, the lowest and the highest opset, a
+    priority, how far results may differ (0 for not at all), a condition, and a builder of the
+    replacement. The condition takes the bindings of the pattern, by name, and the builder an
+    emitter and the bindings.
 
-    A pass is a name, a line about it, the lowest and the highest opset, a priority, whether it runs
-    behind the rules, how far results may differ (`None` for unknown), and a function of an emitter
-    and the graph.
+    A pass is a name, a one-line description, the lowest and the highest opset, a priority, whether
+    it runs after the rules, how far results may differ (`None` for unknown), and a function of an
+    emitter and the graph.
     """
 
     def __init__(
@@ -266,7 +266,7 @@ class Functions:
         ] = ...,
     ) -> None: ...
     def take_raised(self) -> list[BaseException]:
-        """Return what the functions raised in the last conversion, but for refusals."""
+        """Return the exceptions of the functions in the last conversion, except for refusals."""
 
 def try_rule(
     functions: Functions,
@@ -281,7 +281,7 @@ def try_rule(
 ) -> tuple[bool, str] | None:
     """Compute both sides of the only rule of `functions` with drawn values.
 
-    Returns whether it was applied, and what is wrong; `None` where both sides agree.
+    Returns whether it was applied, and the difference; `None` if both sides agree.
     """
 
 def sarif(diagnostics: str, root: str) -> str:
@@ -295,9 +295,9 @@ def names(pattern: str) -> list[list[str]]:
 
 @final
 class Node:
-    """A node of the graph that a rule looks at, or a pass edits.
+    """A node of the graph that a rule inspects, or a pass edits.
 
-    Where a value is wanted, a node with one output stands for that.
+    A node with one output is accepted as a value.
     """
 
     @property
@@ -310,10 +310,10 @@ class Node:
     def outputs(self) -> list[Value | None]: ...
     @property
     def output(self) -> Value:
-        """The output of a node that has one."""
+        """The output of a node with a single one."""
     @property
     def attributes(self) -> dict[str, Any]:
-        """What the node states: numbers, texts, lists, and what can only be passed on (`Kept`)."""
+        """The attributes: numbers, texts, lists, and values that can only be passed on (`Kept`)."""
     @property
     def target(self) -> str: ...
     @property
@@ -332,14 +332,14 @@ class Kept:
 
 @final
 class Graph:
-    """The graph that a pass edits. New nodes go where `before` or `after` said last."""
+    """The graph that a pass edits. New nodes go to the position set last by `before` or `after`."""
 
     @property
     def opset(self) -> int: ...
     def opset_of(self, domain: str) -> int: ...
     @property
     def nodes(self) -> list[Node]:
-        """Every node, those of bodies in front of the node that holds them."""
+        """All nodes, those of bodies before the node that contains them."""
     @property
     def inputs(self) -> list[Value]: ...
     @property
@@ -354,7 +354,7 @@ class Graph:
     def remove(self, node: Node) -> None:
         """Remove a node, which nothing may read any more."""
     def note(self, node: Node, message: str) -> None:
-        """Say what was done at a node, or why it was left alone: `explain_rule` shows it."""
+        """Record the change at a node, or why it was left alone; `explain_rule` shows it."""
 
 @final
 class Dim:
@@ -378,17 +378,17 @@ class Dim:
 
 @final
 class Value:
-    """A value of the model that grows. Operators on it emit; `==` does not."""
+    """A value of the model under construction. Operators on it emit; `==` does not."""
 
     @property
     def dtype(self) -> DType | None:
-        """The element type, where it is known."""
+        """The element type, if it is known."""
     @property
     def shape(self) -> tuple[Extent, ...] | None:
-        """The extents, where the rank is known."""
+        """The extents, if the rank is known."""
     @property
     def rank(self) -> int | None:
-        """The number of axes, where it is known."""
+        """The number of axes, if it is known."""
     @property
     def constant(self) -> Any:
         """The contents of a small constant, a number or lists of numbers. Weights have none."""
@@ -397,7 +397,7 @@ class Value:
         """The elements of a vector of integers, as far as they follow from shapes."""
     @property
     def name(self) -> str:
-        """The name, as rules and passes know it; empty where nobody gave one."""
+        """The name, as rules and passes know it; empty if there is none."""
     @property
     def producer(self) -> Node | None: ...
     @property
@@ -444,7 +444,7 @@ class Nested:
 
     @property
     def inputs(self) -> list[tuple[DType, tuple[Extent, ...]]]:
-        """What it takes, as `op.block` wants it."""
+        """The inputs, as `op.block` takes them."""
     @property
     def outputs(self) -> list[tuple[DType, tuple[Extent, ...]]]: ...
     def __call__(self, *values: Given) -> Any:
@@ -538,7 +538,7 @@ class Emitter:
         """
     def refer(self, name: str) -> Reference: ...
     def typed(self, x: Given, dtype: Any, shape: Sequence[Extent] | None = None) -> Value:
-        """State the type of what an operator makes that is not ONNX's own, in rules and passes."""
+        """State the result type of an operator that is not ONNX's own, in rules and passes."""
     def block(
         self, body: Callable[..., Any], *inputs: tuple[Any, Sequence[Extent] | None]
     ) -> Block:

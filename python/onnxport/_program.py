@@ -63,7 +63,7 @@ def user_inputs(ep: ExportedProgram) -> Iterator[UserInput]:
 
 
 def output_names(ep: ExportedProgram) -> list[str | None]:
-    """Return the name of each flattened user output, None for outputs that are no number."""
+    """Return the name of each flattened user output, None for outputs that are not numbers."""
     names: list[str | None] = []
     for spec in ep.graph_signature.output_specs:
         if spec.kind is OutputKind.USER_OUTPUT:
@@ -78,7 +78,7 @@ def dim_names(ep: ExportedProgram) -> dict[str, str]:
     values = (node.meta.get("val") for node in ep.graph.find_nodes(op="placeholder"))
     mode = next((value.fake_mode for value in values if hasattr(value, "fake_mode")), None)
     shape_env = getattr(mode, "shape_env", None)
-    # PyTorch keeps them for its error messages, and not in a documented place.
+    # PyTorch keeps them for its error messages, in an undocumented place.
     given = getattr(shape_env, "source_name_to_debug_name", {})
     symbols = getattr(shape_env, "source_to_var", {})
     names: dict[str, str] = {}

@@ -1,8 +1,8 @@
 """Write an exported program together with the values that its ONNX form must reproduce.
 
 The values go into a sidecar (`_sidecar.py`). The names of `Dim`, which PyTorch does not save, go
-into the archive: its extra file `onnxport.dims.json` is a JSON object of names by symbols. Values
-inside of the program, where they are asked for, go into a file of their own (`_intermediates.py`).
+into the archive: its extra file `onnxport.dims.json` is a JSON object of names by symbols.
+Intermediate values go into a separate file on request (`_intermediates.py`).
 """
 
 from __future__ import annotations
@@ -59,22 +59,22 @@ def save(
     """Save `ep` at `path` and record expected values beside it; return the sidecar's path.
 
     Args:
-        ep: A program that carries its example inputs, as `torch.export.export` makes it.
+        ep: A program with its example inputs, as `torch.export.export` returns it.
         path: The `.pt2` file to write.
-        module: What computes the expected values; by default the program itself. A module's mode
-            (train or eval) is left as it is.
-        inputs: Calls of your own to record: those that enter a branch, or that matter otherwise.
+        module: The module that computes the expected values; by default the program itself. Its
+            mode (train or eval) is not changed.
+        inputs: Further calls to record: those that enter a branch, or that matter otherwise.
             Each is a tuple of positional arguments, a dict of arguments by name, or an
             `onnxport.Inputs`.
-        cases: How many further sizes of the dynamic dimensions to record besides the traced one.
-            Where fewer run, what runs is recorded, and a warning says so.
-        seed: Decides sizes and values, also for random operators inside the program.
+        cases: The number of further sizes of the dynamic dimensions to record besides the traced
+            one. If fewer of them run, only those are recorded, with a warning.
+        seed: The seed for sizes, values, and random operators inside the program.
         root: Shorten the file names in the program's stack traces, so that the archive does not
-            depend on where it was made: files under `root` become relative to it, files of
+            depend on its origin: files under `root` become relative to it, files of
             installed packages begin with the package.
-        intermediates: Also write what every node of the program gives in the traced call, to
+        intermediates: Also write the result of every node of the program in the traced call, to
             `model.intermediates.safetensors`. With it `onnxport bisect model.onnx --against
-            model.pt2` finds the first node that computes something else than PyTorch.
+            model.pt2` finds the first node that diverges from PyTorch.
 
     Raises:
         SaveError: No example inputs, or the program does not run with `inputs`.
@@ -201,7 +201,7 @@ class _Recorder:
         return case
 
     def _call(self, module: Callable[..., Any], leaves: Sequence[Any]) -> tuple[Any, torch.Tensor]:
-        """Return what a call gives, and the state of the random numbers afterwards."""
+        """Return the results of a call, and the state of the random numbers afterwards."""
         self._restore()
         args, kwargs = pytree.tree_unflatten(list(leaves), self.ep.call_spec.in_spec)
         with torch.random.fork_rng(devices=[]), torch.no_grad():

@@ -1,13 +1,13 @@
-"""The sidecar: a safetensors file beside the `.pt2` with the calls that were recorded.
+"""The sidecar: a safetensors file beside the `.pt2` with the recorded calls.
 
 Its `__metadata__` holds
 
 - `format`: `onnxport-expected/1`;
 - `cases`: a JSON list of `{"name", "inputs", "outputs", "states", "random"}`. `inputs` are
   placeholder names, `outputs` has one entry for each flattened user output (its name in the
-  program, empty for a constant number, null for what is no number), `states` are the names of what
-  the call mutates;
-  `random` is true where the call drew random numbers, so that no other run gives its values;
+  program, empty for a constant number, null for other values), `states` are the names of the
+  mutated buffers and inputs;
+  `random` is true if the call drew random numbers, so that no other run has the same results;
 - `complex`: a JSON list of the keys whose complex tensor is stored as real and imaginary parts in
   a trailing dimension of 2.
 

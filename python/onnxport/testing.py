@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 __all__ = ["assert_onnx_program", "check_rule"]
 
-# The strategies by the names that PyTorch has for them.
+# The strategies by PyTorch's names for them.
 _STRATEGIES = {
     "TorchExportNonStrictStrategy": "non-strict",
     "TorchExportStrictStrategy": "strict",
     "TorchExportDraftExportStrategy": "draft",
 }
 
-# The executors by the names that PyTorch has for them.
+# The executors by PyTorch's names for them.
 _EXECUTORS = {"onnxruntime": "ort", "reference": "reference"}
 
 
@@ -73,7 +73,7 @@ def assert_onnx_program(
         raise AssertionError(str(error)) from error
 
 
-# The sizes that a name in a shape is drawn from.
+# The sizes to draw from for a name in a shape.
 _SIZES = (1, 2, 3, 5, 8)
 
 
@@ -85,23 +85,23 @@ def check_rule(
     opset: int = 20,
     trials: int = 24,
 ) -> int:
-    """Assert that a rule changes no result by more than it says.
+    """Assert that a rule changes no result by more than it states.
 
     The pattern becomes a model, which ONNX's evaluator computes before and after the rule, with
-    values that are drawn. An exact rule must agree bit by bit, for NaN, infinities and -0 as well;
-    another one within its bound.
+    drawn values. An exact rule must agree bit for bit, for NaN, infinities and -0 as well; another
+    one within its bound.
 
     Args:
-        rule: A rule made by `@onnxport.rule`.
+        rule: A rule created with `@onnxport.rule`.
         values: An element type and a shape for each value of the pattern, by name. Names in a shape
-            are sizes that are drawn. What is not there is a matrix of float32; None leaves out a
-            part that may be missing. Of several alternatives the first is tried.
+            are drawn sizes. By default a value is a matrix of float32; None leaves out an optional
+            part. Of several alternatives the first is tried.
         attributes: Values of the attributes that the pattern binds; others are left out.
         opset: The opset of the model.
-        trials: How often values are drawn.
+        trials: The number of times that values are drawn.
 
     Returns:
-        How often the rule was applied.
+        The number of applications of the rule.
 
     Raises:
         AssertionError: Results differ, or the rule was never applied.

@@ -1,4 +1,4 @@
-//! Programs that are to be converted.
+//! Programs to be converted.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use crate::plugin::{self, Functions};
 use crate::tensor::{Given, Tensor, given};
 use crate::work;
 
-/// A program that is to be converted.
+/// A program to be converted.
 #[pyclass(module = "onnxport._native", frozen)]
 pub(crate) struct Conversion {
     source: String,
@@ -34,7 +34,7 @@ impl Conversion {
         Ok(Self { source, conversion })
     }
 
-    /// Takes a program from memory. Its weights stay where they are.
+    /// Takes a program from memory. Its weights are not copied.
     #[staticmethod]
     #[pyo3(signature = (*, program, weights, constants, dims=BTreeMap::new(), recorded=None))]
     fn from_parts(
@@ -75,9 +75,9 @@ impl Conversion {
         Ok(Model::new(Arc::new(exported)))
     }
 
-    /// Verifies the model in a file against the program, which `run` runs: it is given a request, as the script
-    /// `REFERENCE` reads it, and returns the answers. `options` are those of `onnxport verify` as a JSON object; `draws`
-    /// says that calls are drawn besides the one that was recorded. Returns what the command prints with `--json`.
+    /// Verifies the model in a file against the program, which `run` executes: it receives a request, as the script
+    /// `REFERENCE` reads it, and returns the answers. `options` are those of `onnxport verify` as a JSON object;
+    /// `draws` requests drawn calls besides the recorded one. Returns the output of the command with `--json`.
     #[pyo3(signature = (options, run, *, draws, progress=None))]
     fn verify(
         &self,
@@ -95,7 +95,7 @@ impl Conversion {
     }
 }
 
-/// What runs a program: requests go to a function of Python, which returns its answers.
+/// Returns a runner of the program: requests go to a Python function, which returns the answers.
 fn running(function: Py<PyAny>) -> InProcess {
     InProcess::new(move |request| {
         let call = |py: Python<'_>| {

@@ -1,10 +1,10 @@
-//! What went wrong, as a Python exception.
+//! Errors, as Python exceptions.
 
 use onnxport::Outcome;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
-// The stable ABI of 3.10 has no classes that extend exceptions, so that the fields are set on each.
+// The stable ABI of 3.10 does not support classes that extend exceptions, so the fields are set on each.
 pyo3::create_exception!(
     onnxport._native,
     Error,
@@ -25,7 +25,7 @@ pub(crate) fn raised(py: Python<'_>, outcome: &Outcome) -> PyErr {
     }
 }
 
-/// What the command `name` prints with `--json`, and what it prints without under `printed`.
+/// Returns the output of the command `name` with `--json`, and its output without it under `printed`.
 pub(crate) fn said(outcome: &Outcome, name: &str) -> String {
     let mut said = outcome.json(name);
     if let Some(object) = said.as_object_mut() {

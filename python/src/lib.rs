@@ -1,7 +1,7 @@
-//! `onnxport._native`: the library for Python. `python/onnxport/_native.pyi` says what is in it.
+//! `onnxport._native`: the library for Python. `python/onnxport/_native.pyi` describes its contents.
 //!
-//! Nothing here converts anything. A call takes what Python gives, does the work of a command without the interpreter's
-//! lock, and turns what comes out into Python's values and exceptions.
+//! Nothing here converts anything. A call takes Python's values, does the work of a command without the interpreter's
+//! lock, and converts the results to Python's values and exceptions.
 
 mod conversion;
 mod error;
@@ -53,15 +53,15 @@ mod native {
     }
 }
 
-/// What starts the command in another Python, with the package that lies in the folder of its first argument. What lies in
-/// the current folder is not looked at.
+/// A script that starts the command in another Python, with the package in the folder of its first argument. It ignores
+/// packages in the current folder.
 const START: &str = "import sys; folder = sys.argv.pop(1); sys.path[:] = [p for p in sys.path if p]; \
                      folder in sys.path or sys.path.insert(0, folder); from onnxport._cli import main; sys.exit(main())";
 
-/// Says which Python this is, and how the command is started once more: by this Python, with this package.
+/// Records which Python this is, and how to restart the command: with this Python and this package.
 fn say_how_to_start(py: Python<'_>) -> PyResult<()> {
     let sys = py.import("sys")?;
-    // Empty or `None` inside of a program that embeds Python.
+    // Empty or `None` inside a program that embeds Python.
     let Ok(python) = sys.getattr("executable")?.extract::<OsString>() else { return Ok(()) };
     if !python.is_empty() {
         onnxport_core::interpreter::running(PathBuf::from(&python));
@@ -82,8 +82,8 @@ fn main(py: Python<'_>, argv: Vec<OsString>) -> u8 {
     py.detach(|| onnxport::main(argv))
 }
 
-/// Runs a command, such as `optimize` or `weights bind`, within this process. `options` are its arguments and options as
-/// a JSON object; what `--json` prints comes back, with what is printed without it under `printed`.
+/// Runs a command, such as `optimize` or `weights bind`, within this process. `options` are its arguments and options
+/// as a JSON object; returns the output with `--json`, with the output without it under `printed`.
 ///
 /// `functions` are lowerings, rules and passes of Python.
 #[pyfunction]
@@ -104,8 +104,8 @@ fn command(
     Ok(error::said(&outcome, name))
 }
 
-/// The page about an export of `name`: of what is said of it, an object of `convert --json`, and of the model at `model`,
-/// if one was made.
+/// Returns the page about an export of `name`: about the report `said`, an object of `convert --json`, and about the
+/// model at `model`, if one was written.
 #[pyfunction]
 #[pyo3(signature = (name, said, model=None))]
 fn page(py: Python<'_>, name: String, said: &str, model: Option<PathBuf>) -> PyResult<String> {
@@ -113,7 +113,8 @@ fn page(py: Python<'_>, name: String, said: &str, model: Option<PathBuf>) -> PyR
     work::run(py, None, move |_| onnxport::page(&name, &said, model.as_deref()))
 }
 
-/// What `onnxport.pieces(path, **options)` gives, as JSON; `options` are JSON. `tell` is told what begins.
+/// Returns the result of `onnxport.pieces(path, **options)` as JSON; `options` are JSON. `tell` receives each step as
+/// it begins.
 fn pieces(path: &Path, options: &str, tell: Tell) -> Result<String, String> {
     let call = |py: Python<'_>| {
         let options = py.import("json")?.call_method1("loads", (options,))?;
@@ -129,7 +130,7 @@ fn pieces(path: &Path, options: &str, tell: Tell) -> Result<String, String> {
     Python::attach(|py| call(py).map_err(|error: PyErr| error.to_string()))
 }
 
-/// What a command is for, and its arguments, as JSON: `about`, and `arguments`, each with `name`, `place`, `kind`,
+/// Describes a command and its arguments, as JSON: `about`, and `arguments`, each with `name`, `place`, `kind`,
 /// `required`, `values` and `help`.
 #[pyfunction]
 fn describe(py: Python<'_>, name: &str) -> PyResult<String> {
@@ -143,16 +144,16 @@ fn sarif(diagnostics: &str, root: &str) -> PyResult<String> {
     Ok(format!("{:#}\n", render::sarif(&report, root)))
 }
 
-/// What the names in the pattern of a rule stand for: nodes, values, extents, attributes.
+/// Returns the names in the pattern of a rule: those of nodes, values, extents, attributes.
 #[pyfunction]
 fn names(pattern: &str) -> PyResult<[Vec<String>; 4]> {
     let names = onnxport_core::optimise::names(pattern).map_err(PyValueError::new_err)?;
     Ok([names.nodes, names.values, names.dims, names.attributes])
 }
 
-/// How far a tensor is from the expected one, by the measure of `onnxport verify`, as JSON; `None` where the two cannot be
-/// compared. Both are given by their bytes, row-major and little-endian. `rtol` and `atol` replace the tolerances of the
-/// element type, if it has any.
+/// Returns the difference of a tensor from the expected one, by the measure of `onnxport verify`, as JSON; `None` if
+/// the two cannot be compared. Both are given by their bytes, row-major and little-endian. `rtol` and `atol` replace
+/// the tolerances of the element type, if it has any.
 #[pyfunction]
 #[pyo3(signature = (dtype, shape, found, wanted, rtol=None, atol=None))]
 fn compare(

@@ -1,4 +1,4 @@
-//! Models that were made.
+//! Converted models.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -15,14 +15,14 @@ use crate::work;
 /// The name of a weight, its element type, its extents and its bytes.
 type Initializer = (String, String, Vec<u64>, u64);
 
-/// A model that was made, in no file yet.
+/// A converted model that is not in a file yet.
 #[pyclass(module = "onnxport._native", frozen)]
 pub(crate) struct Model {
     exported: Arc<Exported>,
     weights: Arc<OnceLock<Weights>>,
 }
 
-/// The weights that a message without initializers leaves out.
+/// The weights that are left out of a message without initializers.
 type Weights = Vec<(String, LazyTensor)>;
 
 impl Model {
@@ -33,15 +33,15 @@ impl Model {
 
 #[pymethods]
 impl Model {
-    /// What is said of the conversion, as `onnxport convert --json` says it.
+    /// The report on the conversion, as `onnxport convert --json` prints it.
     #[getter]
     fn report(&self, py: Python<'_>) -> PyResult<String> {
         let exported = self.exported.clone();
         work::run(py, None, move |_| Ok(exported.report().json("convert").to_string()))
     }
 
-    /// Writes the model to `path`, and verifies it before it gets its name. Returns what `onnxport convert --json`
-    /// prints. `options` are those about writing, and go before those of the conversion.
+    /// Writes the model to `path`, and verifies it before it gets its name. Returns the output of `onnxport
+    /// convert --json`. `options` are those about writing, and override those of the conversion.
     #[pyo3(signature = (path, options=String::from("{}"), *, progress=None))]
     fn save(
         &self,
@@ -56,7 +56,8 @@ impl Model {
         })
     }
 
-    /// The model with its weights as one message, of at most `limit` bytes. `options` are those about writing.
+    /// Returns the model with its weights as one message, of at most `limit` bytes. `options` are those about
+    /// writing.
     #[pyo3(signature = (options=String::from("{}"), *, limit=None))]
     fn to_bytes<'py>(
         &self,
@@ -75,7 +76,7 @@ impl Model {
         work::run(py, None, move |_| Ok(exported.program().converted.model.to_text()))
     }
 
-    /// The weights that `to_bytes` leaves out without initializers: name, type, shape and size in bytes.
+    /// Returns the weights that `to_bytes` leaves out without initializers: name, type, shape and size in bytes.
     fn initializers(&self, py: Python<'_>) -> PyResult<Vec<Initializer>> {
         let (exported, weights) = (self.exported.clone(), self.weights.clone());
         work::run(py, None, move |_| {
@@ -125,5 +126,5 @@ fn part(data: &LazyTensor, offset: u64, length: u64) -> Result<Vec<u8>, tensor::
     Ok(out)
 }
 
-/// The bytes of a weight that are made at a time.
+/// The number of bytes of a weight that are computed at a time.
 const PIECE: usize = 1 << 20;

@@ -1,4 +1,4 @@
-//! What a model declares.
+//! The declarations of a model.
 
 use bytes::Bytes;
 use onnxport_core::onnx::{Extent, Port, Signature, further_outputs};
@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use crate::error::raised;
 
-/// The declarations of a model as JSON: `inputs`, `outputs` and `states`. A port has its `name`, its `type` as the command
-/// shows it, and `dims`: numbers, names and nulls. Inputs that a call gives are `given`; others are states with a first
-/// value of their own.
+/// The declarations of a model as JSON: `inputs`, `outputs` and `states`. A port has its `name`, its `type` as the
+/// command shows it, and `dims`: numbers, names and nulls. Inputs that a call supplies are `given`; others are states
+/// with an initial value.
 #[pyfunction]
 pub(crate) fn signature(py: Python<'_>, model: PyBackedBytes) -> PyResult<String> {
     let found = Signature::decode(Bytes::from_owner(model)).map_err(|problem| raised(py, &problem.into()))?;

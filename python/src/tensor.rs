@@ -1,4 +1,4 @@
-//! Tensors that Python describes by pointers.
+//! Tensors described by pointers from Python.
 
 use std::collections::HashMap;
 
@@ -46,7 +46,7 @@ impl Tensor {
     }
 }
 
-/// What keeps lent memory where it is.
+/// The objects that keep lent memory alive.
 struct Owners(Vec<Py<PyAny>>);
 
 impl Drop for Owners {
@@ -58,7 +58,7 @@ impl Drop for Owners {
     }
 }
 
-/// Tensors by their names, as a program is given them; one that is `None` has no bytes.
+/// Tensors by name, as supplied to a program; `None` means that there are no bytes.
 pub(crate) type Given = Vec<(String, Option<GivenTensor>)>;
 
 /// Turns tensors into those of the library. Tensors of one storage share a loan.
@@ -75,8 +75,8 @@ pub(crate) fn given(py: Python<'_>, tensors: Vec<(String, Option<Py<Tensor>>)>) 
         known.2.push(tensor.owner.clone_ref(py));
     }
     let loan = |(storage, (address, nbytes, owners)): (i128, (usize, usize, Vec<Py<PyAny>>))| {
-        // SAFETY: the owners keep the storage, which PyTorch neither moves nor shrinks while somebody holds it. That nobody
-        // writes to it meanwhile is what the package asks of its users.
+        // SAFETY: the owners keep the storage, which PyTorch neither moves nor shrinks while it is referenced. The
+        // package requires of its users that nobody writes to it meanwhile.
         let memory = unsafe { LentMemory::new(address as *const u8, nbytes, Owners(owners)) };
         (storage, memory)
     };

@@ -8,15 +8,15 @@ use pyo3::prelude::*;
 
 use crate::error::raised;
 
-/// How often signals are looked at, and progress is told.
+/// The interval for checking signals and reporting progress.
 const STEP: Duration = Duration::from_millis(50);
 
-/// How long work that was asked to end may take to do so, before it is left behind. It publishes nothing any more.
+/// The time that cancelled work may take to end before it is abandoned. It no longer publishes anything.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Does `work` on a thread with a large stack, without the lock. Python's signal handlers run meanwhile, and `progress` is
-/// called with the stage, the bytes done and the bytes in all, on the thread of the caller. What either of them raises ends
-/// the work.
+/// Does `work` on a thread with a large stack, without the lock. Python's signal handlers run meanwhile, and `progress`
+/// is called with the stage, the bytes done and the bytes in all, on the thread of the caller. An exception in either
+/// ends the work.
 pub(crate) fn run<T: Send + 'static>(
     py: Python<'_>,
     progress: Option<&Bound<'_, PyAny>>,
@@ -48,7 +48,7 @@ pub(crate) fn run<T: Send + 'static>(
     }
 }
 
-/// Waits until the work has ended, so that nothing of it is left when its caller goes on.
+/// Waits until the work has ended, so that none of it is left when its caller continues.
 fn end<T: Send>(working: &mut Working<T>) {
     let start = Instant::now();
     while start.elapsed() < PATIENCE && working.wait(STEP).is_none() {}

@@ -60,35 +60,35 @@ def export(
     """Convert a model to ONNX.
 
     A module is captured by non-strict, strict or draft export, whichever succeeds first; `capture`
-    of the result says which. Weights are read in place: nothing is copied, and they must not
+    of the result names it. Weights are read in place: nothing is copied, and they must not
     change until the result is saved.
 
     Args:
         model: A module or a function, an exported program, or the path of a `.pt2` file.
         args: Positional arguments of an example call. Values that are not tensors become part of
-            the model. Where `kwargs` is not given, a dict in the last place is taken for it.
-        f: Where to write the model. Leave it out and call `save` of the result.
+            the model. Without `kwargs`, a dict in the last position is used for it.
+        f: The output path. Leave it out to call `save` of the result instead.
         kwargs: Keyword arguments of the example call.
         verbose: Print progress.
-        input_names: Names for the inputs, in order; those that are left over keep theirs.
+        input_names: Names for the inputs, in order; the remaining ones keep theirs.
         output_names: Names for the outputs, in order.
         opset_version: The version of ONNX's operators; by default the recommended one.
         dynamo: Only True: there is no TorchScript exporter.
         external_data: Write the weights into a file beside the model. Without it they go into the
             model as long as they stay below 1.5 GB.
-        dynamic_shapes: As `torch.export.export` takes them. A string in the place of a dimension
-            makes it dynamic and names it.
-        custom_translation_table: Functions that lower operators: of your own, or in the place of
-            the lowerings that onnxport has. `docs/python.md` says how they are written.
+        dynamic_shapes: As `torch.export.export` takes them. A string instead of a dimension makes
+            it dynamic and names it.
+        custom_translation_table: Functions that lower operators, also instead of onnxport's own
+            lowerings. `docs/python.md` describes them.
         report: Write a report in Markdown into `artifacts_dir`, also when the export fails. A path
-            is that of the report: `.md`, `.html`, or `.sarif` for what is wrong, beside the code.
+            is that of the report: `.md`, `.html`, or `.sarif` for problems with code locations.
         optimize: Apply the standard rules, which never change a result, and fold constants.
         verify: Run the model on the example call before it is written, and compare.
         profile: Print how long each stage took; at a path, write a trace of the conversion.
         dump_exported_program: Write the exported program into `artifacts_dir`.
-        artifacts_dir: Where the report and the exported program go.
+        artifacts_dir: The folder for the report and the exported program.
         export_params: When false, the model is written without the data of its weights.
-        keep_initializers_as_inputs: Declare the weights as inputs, behind the others.
+        keep_initializers_as_inputs: Declare the weights as inputs, after the others.
         dynamic_axes: Deprecated: use `dynamic_shapes`.
         training: Deprecated: set the mode of the module.
         operator_export_type: Deprecated: only ONNX.
@@ -97,21 +97,21 @@ def export(
         export_modules_as_functions: Deprecated: modules are not kept as functions.
         autograd_inlining: Deprecated: `torch.export` always inlines.
         options: Further options of `onnxport convert` by their names, such as `{"target": "onnx"}`.
-        config: A file whose table `[convert]` holds further options, as `onnxport.toml`. One is
-            looked for, as the command does it (`docs/options.md`); `False` reads none.
+        config: A file with further options in its table `[convert]`, like `onnxport.toml`. By
+            default it is searched for as by the command (`docs/options.md`); `False` reads none.
         preset: The preset of that file to use.
         plugins: Paths of plugins to load.
-        rules: Rules besides the standard ones, made by `@onnxport.rule`.
-        passes: Passes over the graph, made by `@onnxport.graph_pass`.
+        rules: Rules besides the standard ones, created with `@onnxport.rule`.
+        passes: Passes over the graph, created with `@onnxport.graph_pass`.
 
     Returns:
-        The program; call it, save it, look into it.
+        The program; call it, save it, inspect it.
 
     Raises:
-        UsageError: An argument is wrong or has no meaning here.
+        UsageError: An argument is wrong or not supported.
         CaptureError: PyTorch cannot export the module.
-        UnsupportedError: The program holds something that cannot be converted.
-        MismatchError: `verify` found other values; nothing was written.
+        UnsupportedError: The program contains something that cannot be converted.
+        MismatchError: `verify` found different values; nothing was written.
         FileError: A file cannot be read or written.
     """
     from onnxport._export import job
@@ -159,7 +159,7 @@ def export(
     except _errors.InternalError:
         raise
     except _errors.Error as error:
-        # The way through this package says nothing about the user's program.
+        # The frames of this package say nothing about the user's program.
         raise error.with_traceback(None) from error.__cause__
     return program
 

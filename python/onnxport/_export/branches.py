@@ -37,7 +37,7 @@ def help(source: str | None) -> str:
 
 
 def _parsed(source: str | None) -> ast.AST | None:
-    """Return the statement that begins with this line, None where it does not stand alone."""
+    """Return the statement that begins with this line, None if it is not complete."""
     line = (source or "").strip()
     line = "if " + line[5:] if line.startswith("elif ") else line
     for text in (line, f"{line} pass", f"def f():\n {line}", f"async def f():\n {line}"):

@@ -1,10 +1,10 @@
 """The caches of transformers as inputs and outputs, without the user registering anything.
 
-PyTorch has to be told how a class is made of tensors. A cache is a dict of lists, one tensor for
-each layer: `key_cache`, `value_cache`, and what further tensors its layers have. That is how
-transformers itself describes a `DynamicCache`, so that names of inputs are the same both ways.
-Other attributes belong to the structure. The number of tokens that a sliding window has seen is the
-length of a layer's keys.
+PyTorch must know how to flatten a class into tensors. A cache is a dict of lists, one tensor for
+each layer: `key_cache`, `value_cache`, and further tensors of its layers. That is how transformers
+itself describes a `DynamicCache`, so that names of inputs are the same both ways. Other attributes
+belong to the structure. The number of tokens that a sliding window has seen is the length of a
+layer's keys.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _flatten_with_keys(cache: Any) -> tuple[list[Any], list[Any]]:
 
 
 def _parts(cache: Any) -> tuple[list[str], list[Any], list[Any]]:
-    """Return the names of the children, the children, and what else the cache is made of."""
+    """Return the names of the children, the children, and the other parts of the cache."""
     kind = _path(type(cache))
     if hasattr(cache, "self_attention_cache"):
         names = ["self_attention_cache", "cross_attention_cache"]
@@ -116,7 +116,7 @@ def _parts(cache: Any) -> tuple[list[str], list[Any], list[Any]]:
 
 
 def _part(layer: Any, name: str, value: Any, column: list[Any]) -> Any:
-    """Return what the structure says of a value, whose tensor goes into `column`."""
+    """Return the structure's description of a value, whose tensor goes into `column`."""
     if isinstance(value, torch.Tensor):
         column.append(value)
         return "tensor"

@@ -64,8 +64,7 @@ def capture(
 ) -> tuple[ExportedProgram, Capture]:
     """Export `model` by the first strategy that succeeds.
 
-    What PyTorch logs meanwhile is shown where that is asked for: what it says of failures is told
-    as diagnostics.
+    PyTorch's log is shown only on request: its messages about failures become diagnostics.
 
     Raises:
         CaptureError: None does.
@@ -165,7 +164,7 @@ def _export(
 def _settings(strategy: Strategy, wanted: Wanted) -> Iterator[None]:
     """Let sizes of 0 and 1 and the lengths of sequences be dynamic, and record lines of helpers.
 
-    PyTorch keeps these in private places, which another release may not have.
+    PyTorch keeps these settings in private attributes, which another release may not have.
     """
     with contextlib.ExitStack() as stack:
         config = getattr(torch.fx.experimental, "_config", None)
@@ -191,7 +190,7 @@ def _enter_recurrent(stack: contextlib.ExitStack) -> None:
     except ImportError:
         return
     for op in (torch.ops.aten.lstm.input, torch.ops.aten.gru.input):
-        # What an earlier call of the operator was dispatched to would be taken again.
+        # Otherwise the cached dispatch of an earlier call would be reused.
         cache = getattr(op, "_dispatch_cache", {})
         cache.clear()
         stack.callback(cache.clear)

@@ -76,7 +76,7 @@ def _defined(kind: type) -> tuple[str, ...]:
 
 
 def _registration(value: Any) -> Suggestion | None:
-    """Return what makes a class known; its constructor has to take what its instances hold."""
+    """Return the registration of a class; its constructor must accept its instances' contents."""
     kind = type(value)
     name = kind.__name__
     full = f"{kind.__module__}.{name}"

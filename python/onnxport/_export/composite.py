@@ -10,9 +10,9 @@ from torch.export import ExportedProgram
 
 from onnxport._diagnostics import Diagnostic
 
-# What nothing lowers, and what a lowering refuses for its arguments.
+# Operators without a lowering, and calls that a lowering refuses for their arguments.
 _NO_LOWERING, REFUSED = "OP301", "OP302"
-# What `vmap` is made of, which PyTorch computes away with every other decomposition.
+# The operators of `vmap`, which PyTorch removes with every other decomposition.
 _VMAP = "torch._functorch.predispatch."
 
 
@@ -46,7 +46,7 @@ def decomposed(program: ExportedProgram, problems: Iterable[Diagnostic]) -> Expo
 
 
 def _targets(program: ExportedProgram) -> set[Any]:
-    """Return what a program calls, in nested graphs as well."""
+    """Return the operators that a program calls, including those in nested graphs."""
     parts = program.graph_module.modules()
     graphs = [part.graph for part in parts if isinstance(part, torch.fx.GraphModule)]
     return {node.target for graph in graphs for node in graph.nodes if node.op == "call_function"}

@@ -22,7 +22,7 @@ def findings(program: ExportedProgram) -> tuple[Diagnostic, ...]:
 
 
 def _findings(report: Any) -> Iterator[Diagnostic]:
-    # A report has the names of files that were new when it was made; PyTorch numbers them once.
+    # A report has the names of files that were new at the time; PyTorch numbers them only once.
     numbers = getattr(structured, "INTERN_TABLE", {})
     files = {**{number: file for file, number in numbers.items()}, **report.str_to_filename}
     for failure in report.failures:
@@ -43,7 +43,7 @@ def _findings(report: Any) -> Iterator[Diagnostic]:
 
 
 def _assumed(data: Mapping[str, Any], place: dict[str, Any]) -> Diagnostic:
-    """Say that a value of data decided something in Python."""
+    """Report that a data-dependent value decided something in Python."""
     message = (
         "this line branches on a value, and the model always takes the example's branch: "
         f"it takes `{data['expr']}` to be {data['result']} for all data"
@@ -52,7 +52,7 @@ def _assumed(data: Mapping[str, Any], place: dict[str, Any]) -> Diagnostic:
 
 
 def _restricted(data: Mapping[str, Any], place: dict[str, Any]) -> Diagnostic:
-    """Say that a line holds only for some sizes."""
+    """Report that a line holds only for some sizes."""
     needs = condition(data["expr"], data["symbol_to_sources"])
     message = f"this line does not take every size: it needs `{needs}`"
     return Diagnostic(

@@ -26,7 +26,7 @@ def exclusive() -> Iterator[None]:
 def in_onnx_export() -> Iterator[None]:
     """Have `torch.onnx.is_in_onnx_export()` return True, under every tracer.
 
-    PyTorch keeps the answers in private places, which another release may not have.
+    PyTorch keeps the answers in private attributes, which another release may not have.
     """
     with exclusive(), contextlib.ExitStack() as stack:
         if flags := _flags():
@@ -49,7 +49,7 @@ def _flags() -> Any:
 
 
 def _constants_of_dynamo() -> dict[Any, Any]:
-    """Return what strict export takes functions to return, instead of calling them."""
+    """Return the functions with the constants that strict export uses instead of calling them."""
     try:
         from torch._dynamo.variables.torch import tracing_state_functions
     except ImportError:

@@ -19,9 +19,9 @@ _OWN = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 @contextlib.contextmanager
 def kept() -> Iterator[None]:
-    """Record the frames of functions that modules call, beside those that PyTorch records.
+    """Record the frames of functions that modules call, besides those that PyTorch records.
 
-    PyTorch has the filter in a private place, which another release may not have.
+    PyTorch keeps the filter in a private attribute, which another release may not have.
     """
     known = getattr(TracerBase, _FILTER, None)
     if known is None:

@@ -21,7 +21,7 @@ def taken(program: ExportedProgram) -> list[int]:
 
 
 def names(program: ExportedProgram) -> list[str]:
-    """Return the names that the program gives the inputs of the model, in order."""
+    """Return the program's names for the inputs of the model, in order."""
     specs = program.graph_signature.input_specs
     users = [spec.arg for spec in specs if spec.kind is InputKind.USER_INPUT]
     return [arg.name for arg in users if not isinstance(arg, ConstantArgument)]
@@ -33,7 +33,7 @@ def output_count(program: ExportedProgram) -> int:
 
 
 def leaves(program: ExportedProgram, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
-    """Return the leaves of a call, which may name what was positional when it was traced.
+    """Return the leaves of a call, which may name arguments that were positional in the trace.
 
     Raises:
         UsageError: The call has another structure than the traced one.

@@ -122,7 +122,7 @@ class Job:
                     )
             program = subclasses.taken_apart(program)
             for finding in how.diagnostics:
-                # Which dimensions a line fixes is said of the dimensions.
+                # Dimensions that a line fixes are reported with the dimensions.
                 if finding.code != "OP216":
                     places.warn(said(finding))
             if self.dump:
@@ -144,7 +144,8 @@ class Job:
                     with exclusive():
                         further = composite.decomposed(current, error.diagnostics)
                     if any(one.code == composite.REFUSED for one in error.diagnostics):
-                        # Why a lowering refuses says more than what lacks without it.
+                        # A lowering's reason for a refusal is more helpful than the gaps that
+                        # remain without it.
                         refused = refused or error
                     if further is None:
                         shown = refused or error
@@ -235,7 +236,7 @@ def _arguments(
 
 
 def _with_signature(model: Any) -> Any:
-    """Return a function of Python in the place of one that has no parameters to look at."""
+    """Return a Python function instead of one without parameters to inspect."""
     import torch
 
     if isinstance(model, torch.nn.Module) or not callable(model):

@@ -50,7 +50,7 @@ def _schema(target: str) -> Any:
 
 
 def _definition(name: str) -> tuple[dict[str, Any], tuple[str, int] | None]:
-    """Return the line of the function that a custom operator is made of, and the place below it."""
+    """Return the line of the function that implements a custom operator, and the line below it."""
     definitions = getattr(getattr(torch._library, "custom_ops", None), "OPDEFS", {})
     function = getattr(definitions.get(name), "_init_fn", None)
     try:

@@ -13,10 +13,10 @@ from torch.export import ExportedProgram
 
 @contextlib.contextmanager
 def registered(program: ExportedProgram) -> Iterator[None]:
-    """Give the classes of named tuples in the program's calls a name that can be written.
+    """Give the classes of named tuples in the program's calls a serializable name.
 
-    PyTorch knows how they are made of tensors, and has no name for them. Those that the user
-    registered keep theirs.
+    PyTorch can flatten them, but has no name for them. Classes that the user registered keep
+    theirs.
     """
     mine = [kind for kind in _classes(program) if kind not in pytree.SUPPORTED_SERIALIZED_TYPES]
     with contextlib.ExitStack() as stack:

@@ -14,9 +14,10 @@ from onnxport._onnx_program import conversion
 
 
 def page(path: Path, program: Any, found: Iterable[Diagnostic]) -> str:
-    """Return the page of an export: what was found, and the model, if one was made.
+    """Return the page of an export: its findings, and the model, if there is one.
 
-    A page is about a model in a file, so that it is written into a folder beside `path` meanwhile.
+    A page is about a model in a file, so the model is temporarily written to a folder beside
+    `path`.
     """
     from onnxport import _native
 

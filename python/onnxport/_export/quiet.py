@@ -17,7 +17,7 @@ _LOGGING = os.path.dirname(logging.__file__)
 
 
 class _Stream:
-    """The standard error, without what PyTorch itself writes from one thread."""
+    """The standard error, without PyTorch's own output from one thread."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -42,7 +42,7 @@ def _is_torch(frame: Any) -> bool:
 
 @contextlib.contextmanager
 def quiet(active: bool = True) -> Iterator[None]:
-    """Keep PyTorch from writing to the standard error; what the user's code writes stays."""
+    """Keep PyTorch from writing to the standard error; output of the user's code stays."""
     if not active or sys.stderr is None:
         yield
         return

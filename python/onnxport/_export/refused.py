@@ -7,7 +7,7 @@ from typing import Any
 
 from onnxport import _errors
 
-# By name: the values that ask for nothing, and what to do instead.
+# For each argument: the values that have no effect, and the advice for others.
 _RULES: dict[str, tuple[tuple[str, ...], str]] = {
     "dynamo": (("True",), "TorchScript export is not supported; leave it out"),
     "training": (

@@ -16,7 +16,7 @@ from onnxport import _errors
 from onnxport._diagnostics import Diagnostic
 from onnxport._export import flex
 
-# What makes a plain tensor of one, by what is said of it.
+# Code that converts a tensor of each kind to a plain one.
 _INSTEAD = {
     "quantised": "model.{0} = model.{0}.dequantize()",
     "sparse": "model.{0} = model.{0}.to_dense()",
@@ -163,9 +163,9 @@ def _reason(error: Exception) -> Diagnostic:
 
 
 def to_json(program: ExportedProgram) -> bytes:
-    """Return what `torch.export.save` writes as the program, without weights and sample inputs.
+    """Return the program as `torch.export.save` writes it, without weights and sample inputs.
 
-    Attentions by functions of scores, which PyTorch does not serialize, are dense in it.
+    Attentions by functions of scores, which PyTorch does not serialize, become dense.
 
     Raises:
         UnsupportedError: PyTorch does not serialize the program.
@@ -182,7 +182,7 @@ def to_json(program: ExportedProgram) -> bytes:
             except NotImplementedError as error:
                 raise unwritten(error) from error
             except Exception:
-                # What the walk does not know, the serializer may, or says what is wrong.
+                # The serializer may know programs that the walk does not, or has a better message.
                 pass
         try:
             return of_torch(program)
@@ -192,7 +192,7 @@ def to_json(program: ExportedProgram) -> bytes:
 
 
 def of_torch(program: ExportedProgram) -> bytes:
-    """Return what PyTorch's own serializer writes."""
+    """Return the output of PyTorch's own serializer."""
     from torch._export.serde import serialize
 
     return serialize.serialize(

@@ -1,8 +1,7 @@
 """Dynamic shapes: those of `torch.export.export`, and strings for dimensions.
 
-A string is a dimension that is dynamic and has this name. Where a name stands at several axes of
-equal size, they are asked to be one dimension; where the program does not allow that, each is one
-of its own.
+A string makes a dimension dynamic and names it. If a name is used for several axes of equal size,
+they become one dimension if the program allows it; otherwise each is a separate one.
 """
 
 from __future__ import annotations
@@ -45,8 +44,8 @@ class Axis:
 class Wanted:
     """The dimensions that should be dynamic.
 
-    `candidates` are what `torch.export.export` is to be given, one after the other. `fixed_ones` is
-    given when none of them succeeds: axes of size 1, which may be broadcast, stay at 1 in it.
+    `candidates` are the arguments to try for `torch.export.export`, in order. `fixed_ones` is used
+    if none of them succeeds: axes of size 1, which may be broadcast, stay at 1 in it.
     """
 
     candidates: tuple[Any, ...]
@@ -55,7 +54,7 @@ class Wanted:
     fixed_ones: Any = None
 
     def verify(self, program: ExportedProgram) -> None:
-        """Raise when the program does not take the further inputs that its shapes come from."""
+        """Raise if the program does not accept the further inputs from which its shapes derive."""
         if self.inputs is not None:
             self.inputs.verify(program)
 
@@ -108,9 +107,9 @@ def _collected(
 def names(
     program: ExportedProgram, wanted: Wanted, findings: Sequence[Diagnostic] = ()
 ) -> dict[str, str]:
-    """Return the names of the program's symbols; a name that cannot be kept is warned about.
+    """Return the names of the program's symbols; warn about a name that cannot be kept.
 
-    `findings` of draft export say where sizes are decided.
+    `findings` of draft export have the locations where sizes are decided.
     """
     named = {**_roots(program), **dim_names(program)}
     inputs = list(user_inputs(program))
@@ -164,7 +163,7 @@ def _roots(program: ExportedProgram) -> dict[str, str]:
 
 
 def _distinct(named: Mapping[str, str]) -> dict[str, str]:
-    """Give each symbol a name of its own."""
+    """Give each symbol a unique name."""
     taken: set[str] = set()
     distinct = {}
     for symbol, name in named.items():
@@ -225,7 +224,7 @@ def _axes(leaf: int, path: str, value: Any, spec: Any, known: Mapping[str, str])
 
 
 def _identifiers(dims: Iterable[Any]) -> dict[str, str]:
-    """Return the name that each string gives to dimensions: an identifier, another for each."""
+    """Return an identifier for each string that names dimensions, all of them different."""
     given = list(dict.fromkeys(dim for dim in dims if isinstance(dim, str)))
     found = {name: name for name in given if name.isidentifier()}
     for name in given:
@@ -242,12 +241,12 @@ def _identifiers(dims: Iterable[Any]) -> dict[str, str]:
 
 
 def _is(hint: Any, dim: Any) -> bool:
-    """Tell whether `dim` is a hint of the kind of `hint`, which may have bounds of its own."""
+    """Tell whether `dim` is a hint of the kind of `hint`, which may have other bounds."""
     return isinstance(dim, type(hint)) and dim.type is hint.type
 
 
 def _shared(axes: Sequence[Axis]) -> dict[str, Any]:
-    """Return a dimension for each name that stands at several axes of one size."""
+    """Return a dimension for each name of several axes of one size."""
     sizes = defaultdict(list)
     for axis in axes:
         if axis.name is not None:

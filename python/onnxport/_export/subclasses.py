@@ -8,9 +8,9 @@ from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 
 def taken_apart(program: ExportedProgram) -> ExportedProgram:
-    """Return the program with the plain tensors that its weights are made of.
+    """Return the program with its weights flattened to plain tensors.
 
-    Where PyTorch cannot take them apart, or there are none, that is `program` itself.
+    If PyTorch cannot flatten them, or there are none, that is `program` itself.
     """
     tensors = (*program.state_dict.values(), *program.constants.values())
     if not any(isinstance(t, torch.Tensor) and is_traceable_wrapper_subclass(t) for t in tensors):

@@ -22,7 +22,7 @@ def forward(model: Any) -> Callable[..., Any]:
 def bound(model: Any, args: Args, kwargs: Kwargs) -> dict[str, Any]:
     """Return the arguments of a call by the names of the parameters, in order.
 
-    What `*args` and `**kwargs` take is a tuple and a dict, as `torch.export.export` has it.
+    Extra arguments for `*args` and `**kwargs` are a tuple and a dict, as in `torch.export.export`.
     """
     try:
         return dict(inspect.signature(forward(model)).bind(*args, **kwargs).arguments)
@@ -32,9 +32,9 @@ def bound(model: Any, args: Args, kwargs: Kwargs) -> dict[str, Any]:
 
 
 def positions(model: Any, args: Args, kwargs: Kwargs) -> list[int]:
-    """Return where each leaf of the bound arguments stands among the leaves of the call.
+    """Return the position of each leaf of the bound arguments among the leaves of the call.
 
-    A call has its positional arguments first and then its keyword arguments, as they are given;
+    A call has its positional arguments first and then its keyword arguments, in the given order;
     this is also the order of a program's inputs.
     """
     parameters = list(inspect.signature(forward(model)).parameters.values())
@@ -82,7 +82,7 @@ def rebuild(value: Any, leaves: Iterator[Any]) -> Any:
 def specifications(value: Any, spec: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
     """Yield the path, the value and the specification of each leaf below `value`.
 
-    None stands for a whole tree without dynamic dimensions.
+    None represents a whole tree without dynamic dimensions.
     """
     below = children(value)
     if below is None:

@@ -19,9 +19,9 @@ SCALARS = (bool, int, float, str)
 
 @dataclass(frozen=True)
 class Call:
-    """One call: its arguments by parameter, and what came out.
+    """One call: its arguments by parameter, and its results.
 
-    `positional` are the parameters whose arguments were given by place. Tensors are copies.
+    `positional` are the parameters with positional arguments. Tensors are copies.
     """
 
     arguments: dict[str, Any]
@@ -45,9 +45,9 @@ def record(
     kwargs: Mapping[str, Any],
     missing: Mapping[str | int, Any],
 ) -> Call:
-    """Return the call, with `missing` in the places of what it does not give.
+    """Return the call, with `missing` for arguments that it does not give.
 
-    Arguments that are None, and numbers and texts that are the defaults, are as good as not given.
+    Arguments that are None, and numbers and texts that equal the defaults, count as not given.
     """
     parameters = list(signature.parameters.values())
     arguments = dict(signature.bind(*args, **kwargs).arguments)

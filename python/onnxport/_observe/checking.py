@@ -1,4 +1,4 @@
-"""A model, held against what the module gave when it was watched."""
+"""Compares a model with the observed results of its module."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _row(
 def _furthest(one: torch.Tensor, other: torch.Tensor, offset: float) -> tuple[float, float]:
     """Return the largest difference, and the largest in relation to `abs(one) + offset`.
 
-    What differs from NaN or from an infinity differs by infinity.
+    A difference from NaN or from an infinity is infinite.
     """
     if one.is_complex():
         one, other = torch.view_as_real(one), torch.view_as_real(other)

@@ -1,4 +1,4 @@
-"""What several calls say about the inputs: one argument list for all of them, and what varies."""
+"""Inference from several calls: one argument list for all of them, and the parts that vary."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ObservedAxis:
 
 @dataclass(frozen=True)
 class Leaf:
-    """A value among the arguments: what it was in each call, None where it was not given."""
+    """A value among the arguments: its value in each call, None if it was not given."""
 
     path: str
     values: tuple[Any, ...]
@@ -41,7 +41,7 @@ class Leaf:
 
     @property
     def spec(self) -> dict[int, Any] | None:
-        """What `dynamic_shapes` says of it: nothing for what is no tensor."""
+        """Its entry in `dynamic_shapes`: None unless it is a tensor."""
         if not self.is_tensor:
             return None
         return {axis.axis: Dim.DYNAMIC for axis in self.axes if axis.dynamic}
@@ -131,7 +131,7 @@ class Inference:
 
     @property
     def positional(self) -> tuple[str, ...]:
-        """The parameters that are given by place: those that some call gave so."""
+        """The parameters that some call gives by position."""
         given = max((call.positional for call in self.calls), key=len)
         gapless: list[str] = []
         for parameter in self.signature.parameters.values():
@@ -150,7 +150,7 @@ class Inference:
         return next((name for name in names if name in self.trees), None)
 
     def shapes(self) -> tuple[Any, ...] | dict[str, Any]:
-        """Return `dynamic_shapes`: a tuple where all arguments are given by place, else by name."""
+        """Return `dynamic_shapes`: a tuple if all arguments are positional, else a dict."""
         specs = {
             name: trees.rebuild(tree, iter([leaf.spec for leaf in self.leaves[name]]))
             for name, tree in self.trees.items()
@@ -160,7 +160,7 @@ class Inference:
         return specs
 
     def flat(self, call: int) -> list[Any]:
-        """Return the tensors of a call, in order, those that it does not give included."""
+        """Return the tensors of a call, in order, including those that it does not give."""
         return [
             leaf.value(call) for leaves in self.leaves.values() for leaf in leaves if leaf.is_tensor
         ]
@@ -180,7 +180,7 @@ class Inference:
         return tuple(args), {**values, **extra}
 
     def best(self) -> int:
-        """Return the first of the calls that give the most."""
+        """Return the first of the calls with the most arguments."""
         given = [sum(len(call.leaves(name) or ()) for name in self.trees) for call in self.calls]
         return given.index(max(given))
 

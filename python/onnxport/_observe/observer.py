@@ -41,9 +41,9 @@ def observe(
 
     Args:
         model: The module.
-        calls: How many calls to record; tensors are copied.
-        method: What is watched.
-        value_if_missing: Arguments, by name or place, for calls that do not give them: such as the
+        calls: The number of calls to record; tensors are copied.
+        method: The method to observe.
+        value_if_missing: Arguments, by name or position, for calls without them: such as the
             pixels, which only the first step of a generation has.
     """
     return Observer(value_if_missing)(model, calls, method)
@@ -52,7 +52,7 @@ def observe(
 class Observer:
     """Recorded calls, and the inputs that follow from them.
 
-    An axis is taken to be dynamic where its size differs between calls. `axes` says of each why.
+    An axis counts as dynamic if its size differs between calls. `axes` has the reason for each.
     """
 
     def __init__(self, value_if_missing: Mapping[str | int, Any] | None = None) -> None:
@@ -88,7 +88,7 @@ class Observer:
             self.calls.append(call)
             return outputs
 
-        # Callers look at the signature to know what to pass.
+        # Callers inspect the signature to find the arguments.
         watching.__signature__ = inspect.signature(watched)  # type: ignore[attr-defined]
         own = vars(model).get(method_name)
         setattr(model, method_name, watching)
@@ -129,8 +129,8 @@ class Observer:
         """Return `dynamic_shapes` for the recorded calls.
 
         Args:
-            set_batch_dimension_for: Arguments, by name or place, whose first dimension is dynamic
-                although it never varied; True for all.
+            set_batch_dimension_for: Arguments, by name or position, whose first dimension is
+                dynamic although it never varied; True for all.
         """
         inference = self._inference(set_batch_dimension_for)
         with caches.registered():
@@ -142,13 +142,13 @@ class Observer:
         flat: bool = False,
         as_args_kwargs: bool = False,
     ) -> Any:
-        """Return arguments for `torch.export.export` that give everything that any call gave.
+        """Return arguments for `torch.export.export` with every argument of any call.
 
-        A tensor that the call lacks is one without elements.
+        A tensor that the call lacks becomes one without elements.
 
         Args:
-            index_or_args_or_kwargs: Which recorded call, by default the one that gives the most; or
-                arguments to complete.
+            index_or_args_or_kwargs: The recorded call, by default the one with the most
+                arguments; or arguments to complete.
             flat: Return the tensors as a list.
             as_args_kwargs: Return a pair. Otherwise it is a tuple or a dict, whichever can hold
                 all.
@@ -194,7 +194,7 @@ class Observer:
         from onnxport._export.api import export
 
         args, kwargs = self.infer_arguments(as_args_kwargs=True)
-        # Without keywords, a dict in the last place would be taken for them.
+        # Without keywords, a dict in the last position would be mistaken for them.
         args = args if kwargs else (*args, {})
         shapes = self.infer_dynamic_shapes(set_batch_dimension_for)
         return export(self._model, args, f, kwargs=kwargs, dynamic_shapes=shapes, **options)

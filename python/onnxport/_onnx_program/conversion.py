@@ -27,7 +27,7 @@ def public_errors(
 ) -> Iterator[None]:
     """Turn the errors of the extension module into those of the package.
 
-    What a function of Python raised is their cause; `called` are the operators that one lowered.
+    An exception in a Python function is their cause; `called` are the operators that one lowered.
     """
     from onnxport import _native
 
@@ -53,7 +53,7 @@ class Source(Protocol):
         """Whether some of its weights have no data."""
 
     def renamed(self, names: Mapping[str, str], axes: Mapping[str, tuple[str, int]]) -> Source:
-        """Return it with other names for dimensions; `axes` says where they stand in inputs."""
+        """Return it with renamed dimensions; `axes` has their positions in inputs."""
 
     def reweighted(self, weights: Mapping[str, Any]) -> tuple[Source, list[str]]:
         """Return it with other tensors, and the names that it does not have."""
@@ -75,7 +75,7 @@ class _Options:
     def run(
         self, conversion: _native.Conversion, options: Mapping[str, Any], **more: Any
     ) -> _native.Model:
-        """Convert a program with options of the command, and what was written in Python."""
+        """Convert a program with options of the command, and the user's Python functions."""
         with _errors.arguments():
             called: set[str] = set()
             given = functions.collect(self.custom, called)
@@ -85,7 +85,7 @@ class _Options:
 
     def text(self, options: Mapping[str, Any], **more: Any) -> str:
         """Return options of the command in JSON."""
-        # What a model computes is compared on this side, where the module is.
+        # Results are compared on this side, where the module is.
         given = {"verify": False, **options, **more}
         for option, values in (
             ("plugin", self.plugins),
@@ -211,7 +211,7 @@ class PartsSource:
 
 
 def of_file(path: Path, plugins: Sequence[str] = (), custom: Custom | None = None) -> FileSource:
-    """Return the program at `path`, with functions of its own."""
+    """Return the program at `path`, with its own functions."""
     return FileSource(path, _Options(tuple(plugins), custom or Custom()))
 
 
@@ -221,5 +221,5 @@ def of_parts(
     plugins: Sequence[str] = (),
     custom: Custom | None = None,
 ) -> PartsSource:
-    """Return a program in memory, with names for some of its symbols and functions of its own."""
+    """Return a program in memory, with names for some of its symbols and its own functions."""
     return PartsSource(parts, dims, _Options(tuple(plugins), custom or Custom()))

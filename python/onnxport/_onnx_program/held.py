@@ -1,4 +1,4 @@
-"""A model in memory: what it is, as bytes and as text, and how it is written."""
+"""A model in memory: its forms, as bytes and as text, and how it is written."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from onnxport._onnx_program.serializer import Serializer, Weight
 
 LARGEST_INLINE = 1536 << 20
-# Beyond this, less what the graph takes, a message cannot hold its weights.
+# The size, less that of the graph, beyond which a message cannot hold the weights.
 LARGEST_MESSAGE = (2 << 30) - (64 << 20)
 
 
 class HeldModel:
-    """A model of `onnx_ir`, or what the extension module made.
+    """A model of `onnx_ir`, or one of the extension module.
 
-    The latter becomes the former when somebody asks for it, and stays what is written as long as
-    that is not changed.
+    The latter becomes the former on first access, but is still the one to be written until the
+    former is changed.
     """
 
     def __init__(self, model: Any) -> None:
@@ -44,11 +44,11 @@ class HeldModel:
             self._native = model
 
     def _changed(self) -> None:
-        """Let go of what was made of the model, which becomes another one."""
+        """Drop everything derived from the model, because it has been changed."""
 
     @property
     def ports(self) -> Ports:
-        """What the model declares."""
+        """The declarations of the model."""
         edited = self._edited
         if edited is not None:
             return Ports.of(irmodel.to_bytes(edited, False, False))
@@ -56,9 +56,9 @@ class HeldModel:
 
     @property
     def model(self) -> onnx_ir.Model:
-        """The model as one of `onnx_ir`. What is changed in it is what is run and saved.
+        """The model as one of `onnx_ir`. Changes to it affect runs and saved files.
 
-        Weights of more than 2 GiB are lazy tensors, which read a weight when it is asked for.
+        Weights of more than 2 GiB are lazy tensors, which read a weight on demand.
         """
         if self._ir is None:
             if self._source is not None and self.most_bytes > LARGEST_MESSAGE:
@@ -122,12 +122,12 @@ class HeldModel:
             )
 
     def _written(self, included: bool, as_inputs: bool) -> _native.Model:
-        """Return what is written: who gives weights by their names knows those of the program."""
+        """Return the model to write; weights supplied by name have the program's names."""
         return self._made if included and not as_inputs else self._apart
 
     @property
     def _apart(self) -> _native.Model:
-        """What was made with the weights as the program has them."""
+        """The conversion with separate weights, as the program has them."""
         return self._made
 
     def save(
@@ -140,21 +140,21 @@ class HeldModel:
         serializer: Serializer | None = None,
         **options: Any,
     ) -> dict[str, Any]:
-        """Write the model, whole or not at all.
+        """Write the model atomically.
 
         Args:
             destination: The path of the model.
             include_initializers: Write the data of the weights.
-            keep_initializers_as_inputs: Declare the weights as inputs, behind the others.
-            external_data: Write weights into a file beside the model. By default they go there when
+            keep_initializers_as_inputs: Declare the weights as inputs, after the others.
+            external_data: Write weights into a file beside the model. By default they go there if
                 they are larger than 1.5 GB.
-            serializer: What writes the model its own way; it is handed the model without weights,
+            serializer: A custom writer of the model; it receives the model without weights,
                 and a reader of each weight.
             options: Further options of `onnxport convert` about writing, such as
                 `shard_size="2GB"`.
 
         Returns:
-            What `onnxport convert --json` says about the files.
+            The output of `onnxport convert --json` about the files.
 
         Raises:
             FileError: The files cannot be written; nothing has changed.

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def page(program: ONNXProgram) -> str:
-    """Return the inputs and outputs as tables, and what is to be known."""
+    """Return the inputs and outputs as tables, and remarks."""
     report = program.report
     parts = ["<div><b>ONNXProgram</b>"]
     for title in ("inputs", "outputs", "states"):
@@ -55,7 +55,7 @@ def _modules(exported: Any) -> str:
     calls: Counter[str] = Counter()
     for node in exported.graph.nodes:
         around = (node.meta.get("nn_module_stack") or {}).values()
-        # A module that is called again has a number behind its path.
+        # A module that is called again has a number after its path.
         for path, kind in {path.partition("@")[0]: kind for path, kind in around}.items():
             kinds.setdefault(path, kind if isinstance(kind, str) else kind.__qualname__)
             calls[path] += 1

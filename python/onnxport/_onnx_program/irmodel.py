@@ -1,4 +1,4 @@
-"""Models of `onnx_ir`: what users change a model with."""
+"""Models of `onnx_ir`, with which users change a model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def package() -> Any:
-    """Return `onnx_ir`, or say that it is missing."""
+    """Return `onnx_ir`, or raise an error if it is missing."""
     try:
         import onnx_ir
     except ImportError as error:
@@ -100,7 +100,7 @@ def weight_bytes(model: onnx_ir.Model) -> int:
 
 
 def weights(model: onnx_ir.Model) -> list[Any]:
-    """Return the initializers as what a serializer is handed."""
+    """Return the initializers in the form for a serializer."""
     from onnxport._onnx_program.serializer import Weight
 
     def weight(name: str, tensor: Any) -> Weight:
@@ -134,7 +134,7 @@ def save(
 
 
 def apply_weights(model: onnx_ir.Model, weights: Mapping[str, Any]) -> list[str]:
-    """Give initializers other data; return the names that the model does not have."""
+    """Give initializers new data; return the names that the model does not have."""
     ir, strangers = package(), []
     for name, tensor in weights.items():
         value = model.graph.initializers.get(name)
@@ -146,7 +146,7 @@ def apply_weights(model: onnx_ir.Model, weights: Mapping[str, Any]) -> list[str]
 
 
 def rename_axes(model: onnx_ir.Model, names: Mapping[str, str]) -> None:
-    """Give dimensions other names, everywhere in the graph."""
+    """Rename dimensions, everywhere in the graph."""
     ir = package()
     values = [*model.graph.inputs, *model.graph.outputs]
     values += [output for node in model.graph.all_nodes() for output in node.outputs]
@@ -157,7 +157,7 @@ def rename_axes(model: onnx_ir.Model, names: Mapping[str, str]) -> None:
 
 
 def _renamed(dim: Any, names: Mapping[str, str]) -> Any:
-    """Return a dimension by its new name; an expression is one itself, or made of such."""
+    """Return a dimension by its new name; expressions are renamed as a whole, or in parts."""
     text = getattr(dim, "value", dim)
     if not isinstance(text, str):
         return dim

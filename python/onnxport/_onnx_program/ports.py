@@ -57,12 +57,12 @@ class Ports:
 
     @property
     def given(self) -> tuple[Port, ...]:
-        """The inputs that a call gives: all but the states with a first value of their own."""
+        """The inputs of a call: all but the states with an initial value."""
         return tuple(port for port in self.inputs if port.given)
 
     @property
     def axes(self) -> dict[str, tuple[str, int]]:
-        """Return where each named dimension stands: the input and the axis."""
+        """Return the positions of each named dimension: the input and the axis."""
         places: dict[str, tuple[str, int]] = {}
         for port in self.given:
             for axis, dim in enumerate(port.dims):

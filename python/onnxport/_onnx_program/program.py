@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 
 class ONNXProgram(HeldModel):
-    """A model that was converted, with the program that it comes from.
+    """A converted model, with the program that it comes from.
 
     Calling it runs it in ONNX Runtime, with the arguments of the module. `capture` says how the
-    module was captured. Weights are read where the module has them when the model is saved, so the
-    module may be deleted, but its weights must not be changed in between.
+    module was captured. Weights are read from the module when the model is saved, so the module may
+    be deleted, but its weights must not be changed in between.
     """
 
     def __init__(self, model: Any, exported_program: ExportedProgram | None = None) -> None:
@@ -61,7 +61,7 @@ class ONNXProgram(HeldModel):
         program = cls(source.convert(options), exported_program)
         program._source, program._options, program._path = source, dict(options), path
         program.capture, program._example = capture, example
-        # What was found while the program was captured has been said.
+        # Findings of the capture have already been reported.
         for one in map(Diagnostic.read, program.report["diagnostics"]):
             if one.severity == "warning":
                 places.warn(str(one))
@@ -69,7 +69,7 @@ class ONNXProgram(HeldModel):
 
     @property
     def exported_program(self) -> ExportedProgram | None:
-        """The program that the model was made of; that of a file is loaded when it is asked for."""
+        """The exported program behind the model; that of a file is loaded on first access."""
         if self._program is None and self._path is not None:
             import torch
 
@@ -131,15 +131,15 @@ class ONNXProgram(HeldModel):
     def __call__(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Run the model on the arguments of the module, nested as they are, and return its outputs.
 
-        Tensors of PyTorch give tensors of PyTorch; arrays of NumPy only give arrays of NumPy.
-        Inputs may also be given by the names that they have in the model. What the module keeps
+        Arguments that are PyTorch tensors yield PyTorch tensors; only NumPy arrays yield NumPy
+        arrays. Inputs may also be given by their names in the model. State that the module keeps
         from call to call (`states`) is kept here too.
         """
         return self._running().call(args, kwargs)
 
     @property
     def input_names(self) -> list[str]:
-        """The names of the inputs that a call gives, in order."""
+        """The names of the inputs of a call, in order."""
         return list(self._running().inputs)
 
     @property
@@ -163,7 +163,7 @@ class ONNXProgram(HeldModel):
     def compute_values(
         self, value_names: Sequence[str], args: Any = (), kwargs: Mapping[str, Any] | None = None
     ) -> tuple[Any, ...]:
-        """Run the model and return values inside of it, by their names.
+        """Run the model and return intermediate values, by their names.
 
         Raises:
             UsageError: The graph has no such value.
@@ -192,10 +192,10 @@ class ONNXProgram(HeldModel):
     def apply_weights(
         self, weights: Mapping[str, Any] | str | os.PathLike[str] | Iterable[Any]
     ) -> None:
-        """Give the model other weights: a state dict, or files.
+        """Replace the weights of the model: by a state dict, or by files.
 
-        Files are what `onnxport weights bind` takes. Names that the model does not have are warned
-        about.
+        Files are those that `onnxport weights bind` accepts. Names that the model does not have
+        cause a warning.
         """
         strangers: list[str] = []
         edited = self._edited
@@ -215,9 +215,9 @@ class ONNXProgram(HeldModel):
             _warn_of_exporter(f"the model has no weight `{name}`")
 
     def rename_axes(self, rename_mapping: Mapping[Any, str]) -> None:
-        """Give dynamic dimensions other names; keys are names or dimensions of `model`.
+        """Rename dynamic dimensions; keys are names or dimensions of `model`.
 
-        A key may be an expression, such as `a + b`. The model is then one that was changed.
+        A key may be an expression, such as `a + b`. The model then counts as changed.
         """
         names = {str(getattr(old, "value", old)): new for old, new in rename_mapping.items()}
         if self._edited is None and self._source is not None:
@@ -247,7 +247,7 @@ class ONNXProgram(HeldModel):
 
     @property
     def path(self) -> Path | None:
-        """The file that the program comes from, if it comes from one."""
+        """The file of the program, if it comes from one."""
         return self._path
 
     def loads_itself(self, args: Any, kwargs: Mapping[str, Any] | None) -> bool:
@@ -266,9 +266,9 @@ class ONNXProgram(HeldModel):
     ) -> Result:
         """Compare with the exported program, as `onnxport verify` does.
 
-        Without a call of one's own the example is run, and calls with other sizes and values are
-        drawn from it, as far as the program's guards allow. PyTorch says what they give, in this
-        process.
+        Without a given call, the example is run, and calls with other sizes and values are drawn
+        from it, as far as the program's guards allow. PyTorch computes their expected results, in
+        this process.
 
         Args:
             args: Positional arguments of a call to compare instead.
@@ -283,8 +283,8 @@ class ONNXProgram(HeldModel):
             The output of `onnxport verify --json`. `verification` has every case, output by output.
 
         Raises:
-            MismatchError: They differ by more than the tolerances; its `report` says where.
-            UnverifiedError: There is no program, no example, or nothing that runs the model.
+            MismatchError: They differ by more than the tolerances; see its `report`.
+            UnverifiedError: There is no program, no example, or no runtime for the model.
         """
         from onnxport._onnx_program import verifying
 

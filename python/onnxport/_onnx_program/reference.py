@@ -1,8 +1,8 @@
-"""The exported program as what a model is held against, in this process.
+"""The exported program as the reference of a model, in this process.
 
-What runs it is the script that the command gives to a process of Python, so that both say the same.
-The module that it runs is one of its own: nothing that a call writes to, and no wider type, reaches
-the user's.
+It is run by the script that the command passes to a Python process, so that both give the same
+results. The module that it runs is a copy: neither a call's writes nor a wider type affects the
+user's.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ def _tensor(value: Any) -> Any:
 
 
 class Reference:
-    """Answers what the program computes: a function of a request.
+    """Answers requests with the program's results.
 
-    Whether the program's guards are `checked` is for the caller to say: tracing also guards against
-    sizes of 1, which a call of the user's own may have.
+    The caller decides whether the program's guards are `checked`: tracing also guards against sizes
+    of 1, which a user's call may have.
     """
 
     def __init__(self, program: ExportedProgram, *, checked: bool) -> None:
@@ -92,7 +92,7 @@ def load(archive: str | os.PathLike[str]) -> ExportedProgram:
 
 
 def _script() -> tuple[Any, bytearray]:
-    """Return the script, and what it writes."""
+    """Return the script, and its output."""
     module = types.ModuleType("onnxport._reference")
     written = bytearray()
     module.__dict__.update(
@@ -116,9 +116,9 @@ def _messages(written: memoryview) -> Iterator[bytes]:
 
 
 def _own(program: ExportedProgram, may_write: Any, checked: bool) -> Any:
-    """Return the module of a program, with tensors of its own.
+    """Return the module of a program, with separate tensors.
 
-    Buffers are copies, and parameters where a call may write to them. Other parameters share the
+    Buffers are copies, and so are parameters that a call may write to. Other parameters share the
     memory of the user's.
     """
     module = program.module(check_guards=checked)

@@ -1,4 +1,4 @@
-"""Running a model on the arguments of the module that it was made of."""
+"""Runs a model on the arguments of the original module."""
 
 from __future__ import annotations
 

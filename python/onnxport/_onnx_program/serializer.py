@@ -32,7 +32,7 @@ class Weight:
 
 
 class Serializer(Protocol):
-    """What writes a model its own way."""
+    """Writes a model in a custom way."""
 
     def __call__(self, destination: Path, model: bytes, weights: Sequence[Weight]) -> None:
         """Write the model, whose message has no weights, and the weights that belong to it."""

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-# Types that NumPy does not have cross as integers of their size: PyTorch's name, ONNX's number,
+# Types that NumPy lacks are passed as integers of their size: PyTorch's name, ONNX's number,
 # PyTorch's integer.
 _BITS = {
     "bfloat16": (16, "uint16"),
@@ -97,9 +97,9 @@ def from_runtime(value: Any, as_torch: bool) -> Any:
     import torch
 
     if name is None:
-        # What runtimes hand out may be memory of theirs.
+        # Runtimes may return their own memory.
         return torch.from_numpy(value.numpy().copy())
-    # The runtime hands these out by DLPack only, where PyTorch knows them by their number.
+    # The runtime exports these by DLPack only, where PyTorch identifies them by their number.
     tensor = torch.utils.dlpack.from_dlpack(value._ortvalue.to_dlpack())
     return tensor.clone().view(getattr(torch, name))
 

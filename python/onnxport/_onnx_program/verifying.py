@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from onnxport._onnx_program.program import ONNXProgram
 
-# What asks for calls beside the one that is given.
+# Options that request further calls beside the given one.
 _DRAWS = ("seed", "draw", "max_memory")
 
 
@@ -36,7 +36,7 @@ def verify(
         return _verified(program, args, kwargs, given)
     except _errors.UnverifiedError as error:
         said = [one.message for one in error.diagnostics if one.code == "OP702"]
-        # The conversion may have said why.
+        # The conversion may have reported the reason.
         if said and any(one.code == "OP409" for one in program.diagnostics):
             raise running.refused(program, said[0]) from error
         raise
@@ -71,7 +71,7 @@ class _Held:
         with caches.registered(), public_errors():
             self.conversion = _native.Conversion.from_parts(
                 program=serialize.to_json(program),
-                # The weights are in the model: what they are here is PyTorch's to know.
+                # The weights are in the model; their values here are known to PyTorch only.
                 weights=dict.fromkeys(program.state_dict),
                 constants=dict.fromkeys(program.constants),
                 recorded=reference.recording(program, args, kwargs),
@@ -85,10 +85,10 @@ class _Held:
 
 
 def _judged(report: Result, options: Mapping[str, Any]) -> Result:
-    """Return the report; a model that was held against nothing is not called verified.
+    """Return the report; a model that was compared with nothing is not called verified.
 
     Raises:
-        UnverifiedError: Nothing was expected of it, and nobody asked for that.
+        UnverifiedError: There are no expected values, and a run without them was not requested.
     """
     cases = report["verification"]["cases"]
     if options.get("reference") != "none" and all(one["expected"] == "nothing" for one in cases):

@@ -14,23 +14,23 @@ _MISSING = inspect.Parameter.empty
 
 @dataclass(frozen=True)
 class Formal:
-    """What an operator's schema says about an argument."""
+    """An argument in an operator's schema."""
 
     keyword_only: bool
     default: Any = _MISSING
 
     def is_default(self, value: Any) -> bool:
-        """Whether `value` is what the operator takes where nothing is given."""
+        """Whether `value` is the operator's default."""
         if self.default is _MISSING or isinstance(value, bool) != isinstance(self.default, bool):
             return False
         return type(value) is type(self.default) and bool(value == self.default)
 
 
 class Binder:
-    """Gives a function the arguments of a call by their places, or by name where PyTorch does.
+    """Binds the arguments of a call to a function by position, or by name as PyTorch does.
 
-    Arguments that the function has no place for must be at the operator's default: the result
-    would be another one else.
+    Arguments without a parameter in the function must equal the operator's default: otherwise the
+    result would be a different one.
     """
 
     def __init__(self, function: Callable[..., Any], skip: int) -> None:

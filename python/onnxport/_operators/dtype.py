@@ -10,7 +10,7 @@ from typing import Any
 class DType(enum.IntEnum):
     """The element type of a tensor, by ONNX's names and numbers.
 
-    It equals the constants of `onnx.TensorProto`, and can stand where ONNX wants such a number.
+    It equals the constants of `onnx.TensorProto`, and is accepted in their place.
     """
 
     FLOAT = 1
@@ -62,7 +62,7 @@ class DType(enum.IntEnum):
         return "INT" in self.name
 
 
-# What PyTorch and NumPy call the types whose names in ONNX are others.
+# The names in PyTorch and NumPy of types with another name in ONNX.
 _OTHER_NAMES = {
     "float32": "FLOAT",
     "float64": "DOUBLE",
@@ -87,5 +87,5 @@ def _name(value: Any) -> str:
 
 
 def number(value: Any) -> int:
-    """Return the number in ONNX of what means an element type."""
+    """Return ONNX's number of an element type."""
     return int(DType.of(value))

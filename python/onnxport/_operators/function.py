@@ -107,7 +107,7 @@ class _Body:
         if node.domain in ("", "ai.onnx"):
             versions.check(node, self.imports.get(node.domain, 1), self.op.opset)
             if node.op_type == "Loop":
-                # Inside of functions runtimes know the types of what is passed only.
+                # Inside functions, runtimes know the types of arguments only.
                 count, condition, *carried = inputs
                 unbounded = self.op.constant(2**63 - 1) if count is None else count
                 inputs = [unbounded, True if condition is None else condition, *carried]
@@ -190,7 +190,7 @@ def _called(given: Any) -> dict[tuple[str, str], Any]:
 
 
 class _Evaluator:
-    """What onnxscript computes with on this thread, while a call is being lowered."""
+    """The evaluator of onnxscript on this thread, while a call is being lowered."""
 
     def __init__(self, op: Any, before: Any) -> None:
         self.op = op

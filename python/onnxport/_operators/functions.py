@@ -1,4 +1,4 @@
-"""What was written in Python for conversions: what is registered, and what one of them is given."""
+"""The user's Python functions for conversions: registered ones, and those passed to one of them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from onnxport import _native
     from onnxport._operators.rules import Pass, Rule
 
-# What decorators registered: lowerings by operator, each with whether it goes before those of
-# others and whether it takes complex tensors; rules and passes by name. A later one takes the place
-# of an earlier one.
+# The functions that decorators registered: lowerings by operator, each with whether it takes
+# precedence over those of others and whether it takes complex tensors; rules and passes by name. A
+# later one replaces an earlier one.
 LOWERINGS: dict[str, tuple[Any, bool, bool]] = {}
 RULES: dict[str, Rule] = {}
 PASSES: dict[str, Pass] = {}
@@ -20,7 +20,7 @@ PASSES: dict[str, Pass] = {}
 
 @dataclass(frozen=True)
 class Custom:
-    """What one conversion is given: lowerings by operator, rules and passes."""
+    """The functions of one conversion: lowerings by operator, rules and passes."""
 
     table: Mapping[Any, Any] | None = None
     rules: tuple[Any, ...] = ()
@@ -33,7 +33,7 @@ class Custom:
         rules: Sequence[Any] = (),
         passes: Sequence[Any] = (),
     ) -> Custom:
-        """Take what a user gave."""
+        """Accept the user's functions."""
         if rules or passes:
             from onnxport._operators.rules import Pass, Rule
 
@@ -54,10 +54,10 @@ class Custom:
 def collect(
     custom: Custom | None = None, called: set[str] | None = None
 ) -> _native.Functions | None:
-    """Return the functions of a conversion, those that are registered among them.
+    """Return the functions of a conversion, including the registered ones.
 
-    What is given goes before what is registered. The operators whose lowerings are called are added
-    to `called`.
+    Given functions take precedence over registered ones. Operators whose lowerings are called are
+    added to `called`.
     """
     from onnxport import _native
     from onnxport._operators import registry

@@ -1,8 +1,8 @@
-"""Patterns that are written as functions: what they compute becomes the text of a rule's pattern.
+"""Patterns written as functions: the result becomes the text of a rule's pattern.
 
-A function takes `op` and parameters of its own, which stand for whatever they match: for values
-where they are operands, for attributes where they are attributes. `docs/optimizer-plugins.md` has
-the grammar of the texts.
+A function takes `op` and its own parameters, which match anything: values if they are used as
+operands, attributes if they are used as attributes. `docs/optimizer-plugins.md` has the grammar of
+the texts.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-# Verbs that are one operator over their operands, as lowerings have them.
+# Verbs that are one operator applied to their operands, as in lowerings.
 _SIMPLE = """
     Abs Neg Exp Log Sqrt Reciprocal Sigmoid Tanh Erf Floor Ceil Round Sign Relu Identity
     Add Sub Mul Div Pow Equal Less Greater Xor Max Min MatMul
@@ -101,7 +101,7 @@ class Term:
         raise TypeError("a pattern decides nothing: give the rule a condition, `where=`")
 
     def parts(self) -> Iterator[Any]:
-        """Yield what stands inside of the term."""
+        """Yield the parts of the term."""
         yield from ()
 
 
@@ -114,14 +114,14 @@ class Plain(Term):
 
 @dataclass(frozen=True, eq=False)
 class Around(Term):
-    """A term with a word in front of it, or something behind."""
+    """A term with a prefix or a suffix."""
 
     before: str
     inner: Any
     behind: str = ""
 
     def parts(self) -> Iterator[Any]:
-        """Yield what stands inside of the term."""
+        """Yield the parts of the term."""
         yield self.inner
 
 
@@ -132,7 +132,7 @@ class Either(Term):
     terms: tuple[Any, ...]
 
     def parts(self) -> Iterator[Any]:
-        """Yield what stands inside of the term."""
+        """Yield the parts of the term."""
         yield from self.terms
 
 
@@ -150,11 +150,11 @@ class Node(Term):
         """Return another output of the node."""
         return Output(self, output)
 
-    # A node can be indexed, and is no sequence.
+    # A node can be indexed, but is not a sequence.
     __iter__ = None
 
     def parts(self) -> Iterator[Any]:
-        """Yield what stands inside of the term."""
+        """Yield the parts of the term."""
         yield from self.operands
         yield from self.attributes.values()
 
@@ -167,12 +167,12 @@ class Output(Term):
     index: int
 
     def parts(self) -> Iterator[Any]:
-        """Yield what stands inside of the term."""
+        """Yield the parts of the term."""
         yield self.node
 
 
 class Builder:
-    """What a pattern is built with: operators, verbs, and what only patterns have.
+    """The builder of a pattern: operators, verbs, and constructs that only patterns have.
 
     `op.Conv(x, w, ...)` matches a node; three dots allow inputs and attributes that are not
     mentioned.
@@ -201,7 +201,7 @@ class Builder:
         return Node("each", operands)
 
     def view(self, x: Any) -> Node:
-        """Match an operator that only gives `x` another shape."""
+        """Match an operator that only changes the shape of `x`."""
         return Node("view", (x,))
 
     def reduce(self, *operands: Any) -> Node:
@@ -229,7 +229,7 @@ class Builder:
         return Either(terms)
 
     def named(self, name: str, node: Node) -> Node:
-        """Give a node a name, by which conditions and replacements know it."""
+        """Name a node for conditions and replacements."""
         return Node(node.op, node.operands, node.attributes, node.domain, name)
 
     def shaped(self, x: Term, extents: Sequence[Any]) -> Term:
@@ -241,7 +241,7 @@ class Builder:
         return Node(name, operands, attributes, domain)
 
     def cast(self, x: Any, dtype: Any) -> Node:
-        """Match a cast to a type, or to one that a parameter stands for."""
+        """Match a cast to a type, or to one that a parameter matches."""
         from onnxport._operators import dtype as types
 
         return Node("Cast", (x,), {"to": dtype if isinstance(dtype, Term) else types.number(dtype)})
@@ -272,7 +272,7 @@ def text(function: Callable[..., Any]) -> str:
 
 
 class _Printer:
-    """Prints terms. A node that stands at several places, or has a name, is a part of its own."""
+    """Prints terms. A node that is used several times, or has a name, is printed separately."""
 
     def __init__(self, taken: set[str]) -> None:
         self.taken = taken
@@ -353,7 +353,7 @@ class _Printer:
         return f"{domain}{node.op}({', '.join(parts)})"
 
     def attribute(self, value: Any) -> str:
-        """Print what an attribute must be."""
+        """Print the constraint on an attribute."""
         if isinstance(value, Around) and value.behind == "?":
             return f"{self.attribute(value.inner)}?"
         if isinstance(value, Plain):

@@ -1,4 +1,4 @@
-"""What is said of an exception of a lowering."""
+"""Descriptions of exceptions in lowerings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _OWN = str(Path(__file__).parent)
 
 
 def described(error: BaseException) -> str:
-    """Return the exception and the lines that it comes from, without those of this package."""
+    """Return the exception and its traceback, without the lines of this package."""
     text = "".join(traceback.format_exception_only(error)).strip()
     frames = "".join(traceback.format_tb(_outside(error.__traceback__))).rstrip()
     return f"{text}\n{frames}" if frames else text

@@ -1,4 +1,4 @@
-"""Who lowers what: functions by decorator, and those of one export."""
+"""The lowerings: functions registered by decorator, and those of one export."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from onnxport import _native
 from onnxport._operators import binding, function, functions
 from onnxport._operators.refusal import Refusal
 
-# Where operators over graphs are, such as `cond`. They have no overloads.
+# The namespace of operators over graphs, such as `cond`. They have no overloads.
 _HIGHER = "higher_order"
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -31,12 +31,12 @@ class Operator:
 def lowering(
     *operators: Any, override: bool = False, complex: bool = False
 ) -> Callable[[Function], Function]:
-    """Make a function the lowering of operators, for every conversion from then on.
+    """Register a function as the lowering of operators, for every later conversion.
 
     An operator is a name such as `"mylib::foo"` or `"aten::add.Tensor"`, or one of `torch.ops`.
     The function takes an emitter called `op` and the arguments of the call, and returns the
-    results. `override` takes the place of a lowering that onnxport or a plugin has. `complex` says
-    that it takes and gives complex tensors: values of reals with one more axis, of extent 2.
+    results. `override` replaces a lowering of onnxport or of a plugin. `complex` states that it
+    takes and returns complex tensors: values of reals with one more axis, of extent 2.
     """
     if not operators:
         raise TypeError("name an operator: `@onnxport.lowering('mylib::foo')`")
@@ -144,7 +144,7 @@ def _operators(key: Any) -> Iterator[Operator]:
     if isinstance(key, str):
         yield _named(key)
         return
-    overload = getattr(key, "_opoverload", key)  # what `torch.library.custom_op` makes
+    overload = getattr(key, "_opoverload", key)  # an object of `torch.library.custom_op`
     if hasattr(overload, "_schema") and hasattr(overload, "_overloadname"):
         yield _of_overload(overload)
     elif getattr(overload, "namespace", None) == _HIGHER:

@@ -12,7 +12,8 @@ from onnxport._operators import functions, pattern
 from onnxport._operators.refusal import Refusal
 
 _EVERY = range(2**32 - 1)
-# What conditions and replacements can ask for beside the names of the pattern.
+# The further arguments that conditions and replacements can request beside the names of the
+# pattern.
 _FURTHER = ("root", "roots")
 
 
@@ -84,20 +85,20 @@ def rule(
     name: str | None = None,
     register: bool = True,
 ) -> Callable[[Callable[..., Any]], Rule]:
-    """Make a function the replacement of a rule.
+    """Turn a function into a rule, whose replacement it builds.
 
-    The function takes an emitter called `op` and, by their names, what the pattern bound: values,
-    nodes, extents and attributes, each `None` where a part may be missing and is. `root` is the
-    node that is replaced. It returns a value, or several; `raise onnxport.Refusal("…")` leaves a
-    place as it is.
+    The function takes an emitter called `op` and, by their names, the bindings of the pattern:
+    values, nodes, extents and attributes, each `None` for an omitted optional part. `root` is the
+    replaced node. It returns a value, or several; `raise onnxport.Refusal("…")` leaves a match
+    unchanged.
 
     Args:
         looks_for: The pattern: a text, or a function that builds it with `op` and parameters.
-        exact: The rule changes no bit of any result. This, or `bound`, has to be said.
+        exact: The rule changes no bit of any result. Either this or `bound` is required.
         bound: How far results may differ, relative to the larger of 1 and the value.
-        where: A condition over names of the pattern; the rule applies where it is true.
-        opset: The opsets at which it is right, as a range, or the lowest.
-        priority: Of several rules for one place the highest is tried first.
+        where: A condition over names of the pattern; the rule applies if it is true.
+        opset: The opsets at which it is correct, as a range, or the lowest.
+        priority: Of several rules for one node the highest is tried first.
         name: Its name; by default that of the function.
         register: Use it in every conversion from then on; else only where it is passed on.
     """
@@ -141,18 +142,18 @@ def graph_pass(
     name: str | None = None,
     register: bool = True,
 ) -> Any:
-    """Make a function a pass over the graph.
+    """Turn a function into a pass over the graph.
 
-    It takes an emitter, `op`, and the `graph`. It runs once for a model, and what it did is checked
-    when it returns: if the graph is broken, or the function raised, all of it is taken back.
+    It takes an emitter, `op`, and the `graph`. It runs once for a model, and its edits are
+    checked afterwards: if the graph is broken, or the function raised, all of them are undone.
 
     Args:
-        function: The function, where the decorator has no arguments.
-        after_rules: Run behind the rules, not in front of them.
+        function: The function, if the decorator has no arguments.
+        after_rules: Run after the rules, not before them.
         exact: The pass changes no bit of any result.
         bound: How far results may differ, relative to the larger of 1 and the value. A pass that
-            says neither does not run at `optimize=1`.
-        opset: The opsets that it knows, as a range, or the lowest.
+            states neither does not run at `optimize=1`.
+        opset: The opsets that it supports, as a range, or the lowest.
         priority: Of several passes the highest runs first.
         name: Its name; by default that of the function.
         register: Use it in every conversion from then on; else only where it is passed on.
@@ -177,7 +178,7 @@ def graph_pass(
 
 
 class _Call:
-    """Gives a function what a pattern bound, by the names of its parameters."""
+    """Calls a function with the bindings of a pattern, by the names of its parameters."""
 
     def __init__(self, function: Callable[..., Any], *, takes_emitter: bool) -> None:
         parameters = list(inspect.signature(function).parameters.values())[int(takes_emitter) :]
@@ -201,7 +202,7 @@ class _Call:
 
 
 def _check(name: str, function: Any, known: set[str], *, takes_emitter: bool) -> None:
-    """Refuse a function that asks for what the pattern does not bind."""
+    """Refuse a function with parameters that the pattern does not bind."""
     if not callable(function):
         raise TypeError(f"the rule `{name}` needs functions, and {function!r} is none")
     parameters = list(inspect.signature(function).parameters.values())

@@ -7,7 +7,7 @@ from typing import Any
 
 from onnxport._operators.refusal import Refusal
 
-# Operators that came to mean something else without a change of their signature.
+# Operators whose meaning changed without a change of their signature.
 _REDEFINED = {"GroupNormalization"}
 
 

@@ -27,21 +27,21 @@ def pieces(
     options: Mapping[str, Any] | None = None,
     progress: Callable[[str], object] | None = None,
 ) -> Pieces:
-    """Convert the modules of a model by themselves, and find those that are wrong.
+    """Convert the modules of a model in isolation, and find those that fail.
 
-    The model runs once, and each module keeps what it was called with. Then the model is converted
-    and compared with the module in ONNX Runtime; where it fails or differs, so are the modules in
-    it, and in those that fail or differ the ones in these. Modules beside each other are converted
-    together, each on its own inputs, so that one bad layer of a thousand costs a few conversions.
-    Every module begins from the buffers that it has now, and they stay as they are.
+    The model runs once, and the inputs of each module are recorded. Then the model is converted
+    and compared with the module in ONNX Runtime; if it fails or differs, the modules inside it are
+    examined in the same way, and so on. Sibling modules are converted together, each on its own
+    inputs, so that one bad layer of a thousand costs a few conversions. Every module begins with
+    its current buffers, which do not change.
 
     Args:
         model: A module, an exported program, or the path of a `.pt2`.
-        inputs: The arguments of the call; those of the program's example where there is one.
+        inputs: The arguments of the call; by default those of the program's example.
         kwargs: Keyword arguments of the call.
-        all: Look at all modules, and not only into those that are bad.
-        once: Let one stand for all layers of equal code, settings and shapes, whatever their
-            weights.
+        all: Examine all modules, not only those inside failing ones.
+        once: Examine only one of several layers with equal code, settings and shapes, whatever
+            their weights.
         rtol: The relative tolerance, by default one for the type.
         atol: The absolute tolerance.
         opset_version: As `onnxport.export` has it.
@@ -52,8 +52,8 @@ def pieces(
         progress: Called with a line about each step, such as `converting layers.3`.
 
     Returns:
-        The tree of the modules, each with a verdict, a reason and its error. `found` are those in
-        which it begins.
+        The tree of the modules, each with a verdict, a reason and its error. `found` are those
+        in which a problem originates.
 
     Raises:
         UnverifiedError: There is no ONNX Runtime.
@@ -103,7 +103,7 @@ def _module(
     if isinstance(model, ExportedProgram):
         if not args and not named and model.example_inputs is not None:
             args, named = model.example_inputs
-        # What was traced does not depend on the mode any more.
+        # The traced module no longer depends on the mode.
         model = torch.export.unflatten(model).eval()
     if not isinstance(model, torch.nn.Module):
         raise _errors.usage(f"a {type(model).__name__} has no modules")

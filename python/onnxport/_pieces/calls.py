@@ -1,4 +1,4 @@
-"""What each module of a model is called with, when the model runs once."""
+"""The calls of each module of a model in one run."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import torch.utils._pytree as pytree
 from torch import nn
 from torch.utils.weak import WeakIdKeyDictionary
 
-# Of a module that is called more often, the first calls stand for all.
+# The number of recorded calls of a module; they represent the later ones.
 MOST_CALLS = 4
 
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """One call: copies of its tensors, and whatever else it was given, as it was.
+    """One call: copies of its tensors, and its other arguments unchanged.
 
-    `others` has None in the places of the tensors.
+    `others` has None at the positions of the tensors.
     """
 
     tensors: tuple[torch.Tensor, ...]
@@ -29,7 +29,7 @@ class Call:
     structure: pytree.TreeSpec
 
     def arguments(self, tensors: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return the arguments with other tensors in the places of its own."""
+        """Return the arguments with its tensors replaced by others."""
         leaves = list(self.others)
         for place, tensor in zip(self.places, tensors, strict=True):
             leaves[place] = tensor
@@ -38,7 +38,7 @@ class Call:
 
     @property
     def signature(self) -> tuple[Any, ...]:
-        """What calls have in common that one model can take."""
+        """The common properties of calls that one model can accept."""
         kinds = [(tuple(one.shape), one.dtype, one.device) for one in self.tensors]
         return tuple(kinds), self.places, repr(self.others), repr(self.structure)
 
@@ -63,7 +63,7 @@ class Piece:
 def record(
     model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> dict[nn.Module, Piece]:
-    """Run `model` once, and return what each module got. Its buffers stay as they are."""
+    """Run `model` once, and return the calls of each module. Its buffers do not change."""
     from onnxport._export import inputs
 
     found = {module: Piece(path, module) for path, module in model.named_modules()}
@@ -107,9 +107,9 @@ def _copy(tensor: torch.Tensor, copies: Any) -> torch.Tensor:
 
 @contextlib.contextmanager
 def unchanged(*modules: nn.Module) -> Iterator[list[str]]:
-    """Put the buffers back to what they were: a call may write to them, or replace them.
+    """Restore the buffers afterwards: a call may write to them, or replace them.
 
-    Their names are in the list that is yielded, once they have been put back.
+    The yielded list then has the names of those that were restored.
     """
     before = {
         (inner, name): (buffer, buffer.detach().clone())

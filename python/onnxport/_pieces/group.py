@@ -1,7 +1,7 @@
-"""Several modules as one model, each on inputs of its own.
+"""Several modules as one model, each on its own inputs.
 
-Modules that do not depend on each other are converted at once. What goes wrong belongs to those of
-them that diagnostics name, or whose outputs are off.
+Modules that do not depend on each other are converted at once. A failure is attributed to those of
+them that diagnostics name, or whose outputs are wrong.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PASSED = "agrees"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a module: a verdict, why, and the largest differences of its outputs."""
+    """The outcome of a module: a verdict, the reason, and the largest errors of its outputs."""
 
     verdict: str
     reason: str | None = None
@@ -53,7 +53,7 @@ class Trials:
     wanted: dict[Call, list[torch.Tensor]] = field(default_factory=dict)
 
     def judge(self, pieces: Sequence[Piece]) -> dict[Piece, Outcome]:
-        """Return what becomes of each, with as few conversions as that takes."""
+        """Return the outcome of each, with as few conversions as possible."""
         judged: dict[Piece, Outcome] = {}
         sound, stateful = [], []
         for piece in pieces:
@@ -66,7 +66,7 @@ class Trials:
             (stateful if writes else sound).append(piece)
         judged.update(self._judge(sound))
         for piece in stateful:
-            # A call before it in the same model would change what it begins from.
+            # An earlier call in the same model would change its initial state.
             piece.calls[:] = piece.groups()[0]
             judged.update(self._judge([piece]))
         self.wanted.clear()
@@ -89,7 +89,7 @@ class Trials:
         return {**self._judge(pieces[:middle]), **self._judge(pieces[middle:])}
 
     def _attempt(self, pieces: Sequence[Piece]) -> dict[Piece, Outcome] | Outcome:
-        """Convert, run and compare: an outcome for each, or what all of it failed with."""
+        """Convert, run and compare: return an outcome for each, or the failure of all of it."""
         from onnxport._export.api import export
 
         self.conversions += 1
@@ -149,16 +149,16 @@ class Group(nn.Module):
         self.calls = [(piece, calls) for piece in pieces for calls in piece.groups()]
         self.places = [place for place, piece in enumerate(pieces) for _ in piece.groups()]
         self.turns = max(len(calls) for _, calls in self.calls)
-        # The group has no mode of its own; those of the modules stay.
+        # The group has no mode; the modules keep theirs.
         self.training = self.pieces.training = False
 
     def tensors(self, turn: int) -> list[torch.Tensor]:
-        """Return copies of the tensors of a turn; the last call stands for those that lack."""
+        """Return copies of the tensors of a turn; the last call is repeated for missing ones."""
         calls = (_of_turn(calls, turn) for _, calls in self.calls)
         return [tensor.clone() for call in calls for tensor in call.tensors]
 
     def forward(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
-        """Call each module, and return the tensors that come out."""
+        """Call each module, and return the resulting tensors."""
         left, outputs = iter(tensors), []
         for place, (_, calls) in zip(self.places, self.calls, strict=True):
             given = [next(left) for _ in calls[0].tensors]
@@ -176,7 +176,7 @@ def _of_turn(calls: Sequence[Call], turn: int) -> Call:
 
 
 def _tensors(module: nn.Module, call: Call, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """Return what a call gives: results, what it put into caches, or else what it wrote to."""
+    """Return the tensors of a call: its results, its updates of caches, or else its writes."""
     args, kwargs = call.arguments(tensors)
     results = pytree.tree_leaves(module(*args, **kwargs))
     after = pytree.tree_leaves((args, kwargs))
@@ -186,7 +186,7 @@ def _tensors(module: nn.Module, call: Call, tensors: Sequence[torch.Tensor]) -> 
 
 
 def _computed(piece: Piece) -> tuple[dict[Call, list[torch.Tensor]], bool]:
-    """Return what the module computes, call by call, and whether it writes to its buffers.
+    """Return the module's results, call by call, and whether it writes to its buffers.
 
     Every call begins from the same buffers.
     """
@@ -197,7 +197,7 @@ def _computed(piece: Piece) -> tuple[dict[Call, list[torch.Tensor]], bool]:
         with unchanged(piece.module) as written, torch.no_grad():
             given = [tensor.clone() for tensor in call.tensors]
             found = inputs.numbers(_tensors(piece.module, call, given))
-            # What comes out may be a buffer, which is put back.
+            # The result may be a buffer, which is restored.
             computed[call] = [one.detach().clone() for one in found]
         writes = writes or bool(written)
     return computed, writes

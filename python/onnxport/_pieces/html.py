@@ -8,7 +8,7 @@ from onnxport._pieces.tree import UNSEEN, Node, Pieces, said, seen
 
 
 def page(pieces: Pieces) -> str:
-    """Return the tree as nested lists that can be opened; the way to what is wrong is open."""
+    """Return the tree as nested lists that can be opened; the path to a failure is open."""
     return f"<div>{_node(pieces.root)}<p>conversions: {pieces.conversions}</p></div>"
 
 

@@ -1,4 +1,4 @@
-"""Level by level: what is inside of a module is looked at where the module is bad."""
+"""Search level by level: the modules inside a module are examined if that fails."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from onnxport._pieces.tree import UNCALLED, UNSEEN, Node
 
 
 class Search:
-    """The modules of a model, and what became of those that were looked at."""
+    """The modules of a model, and the outcomes of those that were examined."""
 
     def __init__(
         self, pieces: Mapping[nn.Module, Piece], trials: Trials, *, all: bool, once: bool
@@ -46,11 +46,11 @@ class Search:
         return self._node(model, "")
 
     def _is_open(self, piece: Piece) -> bool:
-        """Tell whether what is inside of a module is to be looked at."""
+        """Tell whether the modules inside a module are to be examined."""
         return (self.all or self.outcomes[piece].is_bad) and piece not in self.like
 
     def _named(self, piece: Piece, inside: Iterable[Piece]) -> Iterator[Piece]:
-        """Yield what the diagnostics name of what is inside of a module."""
+        """Yield the modules inside a module that the diagnostics name."""
         if self.all:
             return
         said = self.outcomes[piece].diagnostics
@@ -111,7 +111,7 @@ def _kind(module: nn.Module) -> str:
 
 
 def _likeness(piece: Piece) -> Any:
-    """Return what equal layers have in common: code, settings, shapes and kinds of calls."""
+    """Return the common properties of equal layers: code, settings, shapes and kinds of calls."""
     module = piece.module
     parts = [(name, type(inner), _settings(inner)) for name, inner in module.named_modules()]
     tensors = [

@@ -20,9 +20,9 @@ class Node:
     """A module.
 
     `verdict` is `agrees`, `disagrees`, `does not convert`, `is not captured`, `does not run`, `does
-    not run by itself`, `not called` or `not looked at`. `reason` and `diagnostics` say why.
-    `max_abs_diff` and `max_rel_diff` are the largest differences from what the module computes.
-    `like` is the path of a module that stands for this one: it is the same, or equal to it.
+    not run by itself`, `not called` or `not looked at`. `reason` and `diagnostics` explain
+    it. `max_abs_diff` and `max_rel_diff` are the largest differences from the module's results.
+    `like` is the path of the module that was examined instead: it is the same, or equal.
     """
 
     path: str

@@ -22,7 +22,7 @@ pub(super) enum Given {
 /// Attributes with their names, in the order in which they are stated.
 pub(super) type Attributes = Vec<(String, Given)>;
 
-/// Reads attributes. Those of ONNX's own operators are of the types that `schema` says.
+/// Reads attributes. Those of ONNX's own operators have the types of `schema`.
 pub(super) fn read(
     cx: &Context<'_>,
     call: u64,
@@ -65,7 +65,7 @@ pub(super) fn read(
     Ok(read)
 }
 
-/// Reads one attribute; `None` where it is not of the type.
+/// Reads one attribute; `None` if it has another type.
 fn one(
     cx: &Context<'_>,
     call: u64,
@@ -117,7 +117,7 @@ pub(super) fn plain(value: &Bound<'_, PyAny>) -> PyResult<Option<Attribute>> {
     }
 }
 
-/// What a value of Python is where no signature says it.
+/// Guesses the kind of a Python value if no signature states it.
 fn guess(value: &Bound<'_, PyAny>) -> PyResult<Option<AttrKind>> {
     let single = |value: &Bound<'_, PyAny>| {
         if value.is_instance_of::<PyInt>() || int(value).is_some() {
@@ -196,7 +196,8 @@ pub(super) fn of_call<'c, 'a, 'h>(
     })
 }
 
-/// A node of a graph with these attributes. There are no bodies and no references: what makes them asks for a call.
+/// Returns a node of a graph with these attributes. It has no bodies and no references: the functions that
+/// create those require a call.
 pub(super) fn of_graph<'c, 'a, 'h>(
     graph: GraphView<'h>,
     node: NodeBuilder<'c, 'a, Editor<'h>>,
@@ -209,7 +210,7 @@ pub(super) fn of_graph<'c, 'a, 'h>(
     })
 }
 
-/// The value of an attribute, as Python has it: a number, a text, a list, `None`, or what can be passed on.
+/// Converts the value of an attribute to Python: a number, a text, a list, `None`, or a value that can be passed on.
 pub(super) fn to_python(py: Python<'_>, attribute: Attribute) -> PyResult<Py<PyAny>> {
     Ok(match attribute {
         Attribute::None => py.None(),

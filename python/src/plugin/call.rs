@@ -1,4 +1,4 @@
-//! A call into Python: what it holds of a model is good for as long as the call, and on its thread.
+//! A call into Python: its handles on the model are valid during the call, and on its thread.
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
@@ -10,7 +10,8 @@ use pyo3::prelude::*;
 
 use super::context::Context;
 
-// What a function raises to refuse a call or a place. The package's class extends it: `message`, `help` and `code` are fields.
+// The exception that a function raises to refuse a call or a place. The package's class extends it: `message`, `help`
+// and `code` are fields.
 pyo3::create_exception!(
     onnxport._native,
     Refused,
@@ -40,7 +41,7 @@ impl<'c> Entered<'c> {
         Self { id, call: PhantomData }
     }
 
-    /// What the call's values carry.
+    /// The id that the call's values carry.
     pub(super) fn id(&self) -> u64 {
         self.id
     }
@@ -52,10 +53,10 @@ impl Drop for Entered<'_> {
     }
 }
 
-/// Works with the call `id`; what the host refuses is raised.
+/// Runs `work` with the call `id`; raises refusals of the host.
 ///
 /// # Errors
-/// When the call is over, or runs on another thread, and those of `work`.
+/// If the call is over, or runs on another thread, and those of `work`.
 pub(super) fn with<R>(id: u64, work: impl FnOnce(&Context<'_>) -> PyResult<R>) -> PyResult<R> {
     let found =
         CALLS.with_borrow(|calls| calls.last().filter(|(innermost, _)| *innermost == id).map(|call| call.1));
@@ -63,8 +64,8 @@ pub(super) fn with<R>(id: u64, work: impl FnOnce(&Context<'_>) -> PyResult<R>) -
         let message = "values, nodes and emitters are of use only during the call that they were given to, on its thread";
         return Err(PyRuntimeError::new_err(message));
     };
-    // SAFETY: `Entered` borrows what the pointer is made of, and takes it off the list before the borrow ends. `work` knows
-    // nothing of the lifetime.
+    // SAFETY: `Entered` borrows the pointee, and takes the pointer off the list before the borrow ends. `work` cannot
+    // depend on the lifetime.
     let cx = unsafe { &*pointer };
     let result = work(cx);
     let failure = cx.take_failure();
@@ -92,7 +93,7 @@ pub(super) fn refused(refusal: Refusal) -> PyErr {
     })
 }
 
-/// The refusal that an exception is.
+/// Returns the refusal in an exception.
 pub(super) fn refusal(py: Python<'_>, error: &PyErr) -> Option<Refusal> {
     let value = error.value(py);
     if !error.is_instance_of::<Refused>(py) {

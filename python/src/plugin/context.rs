@@ -1,5 +1,5 @@
-//! Where a function of Python emits to: into the model that grows while a call is lowered, or into a graph that a rule or
-//! a pass rewrites. The verbs are the same.
+//! The destination of nodes that a Python function emits: the model under construction while a call is lowered, or a
+//! graph that a rule or a pass rewrites. The verbs are the same.
 
 use onnxport_sdk::abi::graph::NOTHING;
 use onnxport_sdk::{
@@ -9,11 +9,11 @@ use onnxport_sdk::{
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-/// What a function of Python works on.
+/// The subject of a Python function.
 pub(super) enum Context<'c> {
     /// A call that is being lowered.
     Call(&'c Lower<'c>),
-    /// A graph, and what edits it as a whole, if it is a pass that does.
+    /// A graph, and its editor in a pass that edits it as a whole.
     Graph(Editor<'c>, Option<&'c Edit<'c>>),
 }
 
@@ -43,20 +43,20 @@ impl From<ValueRef<'_>> for Emitted {
 }
 
 impl<'c> Context<'c> {
-    /// The graph that a rule looks at.
+    /// Creates the context of a rule's graph.
     pub(super) fn graph_of(graph: GraphView<'c>) -> Self {
         Context::Graph(Editor::over(graph), None)
     }
 
-    /// The graph that a pass edits.
+    /// Creates the context of a graph that a pass edits.
     pub(super) fn editing(edit: &'c Edit<'c>) -> Self {
         Context::Graph(Editor::over(edit.graph()), Some(edit))
     }
 
-    /// The call that is being lowered.
+    /// Returns the call that is being lowered.
     ///
     /// # Errors
-    /// When there is none.
+    /// If there is none.
     pub(super) fn call(&self) -> PyResult<&'c Lower<'c>> {
         match self {
             Context::Call(cx) => Ok(cx),
@@ -77,10 +77,10 @@ impl<'c> Context<'c> {
         }
     }
 
-    /// What edits the graph as a whole.
+    /// Returns the editor of the whole graph.
     ///
     /// # Errors
-    /// When no pass runs.
+    /// If no pass runs.
     pub(super) fn edit(&self) -> PyResult<&'c Edit<'c>> {
         match self {
             Context::Graph(_, Some(edit)) => Ok(edit),
@@ -88,7 +88,7 @@ impl<'c> Context<'c> {
         }
     }
 
-    /// The value as that of a call; what is none of its values is one that the host refuses.
+    /// Returns the value as that of a call; a value of another context becomes one that the host refuses.
     pub(super) fn value_of_call(cx: &Lower<'_>, value: Emitted) -> Value {
         match value {
             Emitted::Call(value) => value,
@@ -96,7 +96,7 @@ impl<'c> Context<'c> {
         }
     }
 
-    /// The value as that of a graph; what is none of its values is one that the host refuses.
+    /// Returns the value as that of a graph; a value of another context becomes one that the host refuses.
     pub(super) fn value_of_graph<'h>(graph: GraphView<'h>, value: Emitted) -> ValueRef<'h> {
         match value {
             Emitted::Graph(id) => graph.value(id),
@@ -112,7 +112,7 @@ impl<'c> Context<'c> {
         }
     }
 
-    /// What is known of the elements of a vector of integers.
+    /// Returns the known elements of a vector of integers.
     pub(super) fn contents(&self, value: Emitted) -> Option<Vec<Dim>> {
         match self {
             Context::Call(cx) => cx.contents(Self::value_of_call(cx, value)),
@@ -128,7 +128,7 @@ impl<'c> Context<'c> {
         }
     }
 
-    /// An i64 vector of extents; those that are no numbers only while a call is lowered.
+    /// Returns an i64 vector of extents; symbolic ones are allowed only while a call is lowered.
     pub(super) fn dims_value(&self, dims: &[Dim]) -> Emitted {
         if let Some(ints) = dims.iter().map(|dim| dim.as_const()).collect::<Option<Vec<i64>>>() {
             return self.ints(&ints);
@@ -151,7 +151,7 @@ impl<'c> Context<'c> {
         }
     }
 
-    /// The first failure of what was emitted, if there was one: it is not one any more.
+    /// Takes the first failure of an emitted node, if there was one.
     pub(super) fn take_failure(&self) -> Option<Refusal> {
         match self {
             Context::Call(cx) => cx.take_failure(),
@@ -159,7 +159,7 @@ impl<'c> Context<'c> {
         }
     }
 
-    /// What a function returned, as values of the graph.
+    /// Converts the result of a function to values of the graph.
     pub(super) fn replacement<'h>(
         graph: GraphView<'h>,
         values: Vec<Option<Emitted>>,

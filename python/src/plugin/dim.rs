@@ -1,6 +1,6 @@
-//! Extents that are no numbers.
+//! Symbolic extents.
 
-// What PyO3 generates for methods that a macro of ours lists.
+// For the code that PyO3 generates for methods that our macro lists.
 #![allow(unsafe_op_in_unsafe_fn)]
 // Python passes `self` to every method.
 #![allow(clippy::unused_self)]
@@ -11,15 +11,15 @@ use pyo3::prelude::*;
 
 use super::call;
 
-/// An extent that is an expression of the program, or a number that came out of arithmetic on one. Equal expressions are
-/// equal. Arithmetic emits nothing.
+/// An extent that is an expression of the program, or the result of arithmetic on one. Equal expressions are equal.
+/// Arithmetic emits nothing.
 #[pyclass(module = "onnxport._native", frozen)]
 pub(crate) struct Dim {
     call: u64,
     extent: Extent,
 }
 
-/// An extent as Python has it: an int, a [`Dim`], or `None` where it is not known.
+/// Converts an extent to Python: an int, a [`Dim`], or `None` if it is not known.
 pub(super) fn to_python(py: Python<'_>, call: u64, extent: Extent) -> PyResult<Py<PyAny>> {
     Ok(match extent {
         Extent::Const(n) => n.into_pyobject(py)?.into_any().unbind(),
@@ -28,7 +28,7 @@ pub(super) fn to_python(py: Python<'_>, call: u64, extent: Extent) -> PyResult<P
     })
 }
 
-/// The extent that a value of Python is; `None` where it is none.
+/// Reads a Python value as an extent; `None` if it is not one.
 pub(super) fn read(call: u64, value: &Bound<'_, PyAny>) -> PyResult<Option<Extent>> {
     if value.is_none() {
         return Ok(Some(Extent::Unknown));
@@ -74,14 +74,14 @@ macro_rules! arithmetic {
                 }
             )*
 
-            /// The smallest number that the extent can be; `None` is unbounded.
+            /// The smallest possible value of the extent; `None` if it is unbounded.
             #[getter]
             fn min(&self) -> PyResult<Option<i64>> {
                 let range = call::with(self.call, |cx| Ok(cx.dim_range(self.extent)))?;
                 Ok(Some(range.min).filter(|min| *min != i64::MIN))
             }
 
-            /// The largest number that the extent can be; `None` is unbounded.
+            /// The largest possible value of the extent; `None` if it is unbounded.
             #[getter]
             fn max(&self) -> PyResult<Option<i64>> {
                 let range = call::with(self.call, |cx| Ok(cx.dim_range(self.extent)))?;

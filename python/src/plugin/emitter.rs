@@ -1,4 +1,5 @@
-//! What lowerings, rules and passes emit with: the verbs of the SDK, ONNX's operators, and what else the host offers.
+//! The emitter of lowerings, rules and passes: the verbs of the SDK, ONNX's operators, and the other services of the
+//! host.
 
 // The parameters of a method are those of Python, which always passes `self`.
 #![allow(clippy::too_many_arguments, clippy::unused_self)]
@@ -16,7 +17,7 @@ use super::operand::{self, Input, Operand};
 use super::operator::{self, Operator};
 use super::value::{self, Value};
 
-/// Emits into the model: for the call that is being lowered, the place that a rule fits, or the graph of a pass.
+/// Emits into the model: for the call that is being lowered, the match of a rule, or the graph of a pass.
 #[pyclass(module = "onnxport._native", frozen)]
 pub(crate) struct Emitter {
     pub(super) call: u64,
@@ -56,13 +57,13 @@ impl Emitter {
         call::with(self.call, work)
     }
 
-    /// Emits what makes one value.
+    /// Emits nodes with a single result.
     pub(super) fn make(&self, work: impl FnOnce(&Context<'_>) -> Res<Emitted>) -> PyResult<Value> {
         let value = self.with(|cx| work(cx).map_err(call::refused))?;
         Ok(Value::new(self.call, value))
     }
 
-    /// A value; numbers and lists become constants of the type that they have by themselves.
+    /// Returns a value; numbers and lists become constants of their default type.
     pub(super) fn value(&self, given: Any<'_, '_>) -> PyResult<Emitted> {
         self.with(|cx| {
             Ok(match operand::input(self.call, given)? {
@@ -94,7 +95,7 @@ impl Emitter {
         dim::read(self.call, given)?.ok_or_else(wrong)
     }
 
-    /// Runs a function of Python over values inside of the SDK.
+    /// Runs a Python function over values inside the SDK.
     fn body(&self, cx: &Lower<'_>, body: Any<'_, '_>, values: &[Lowered]) -> Res<Vec<Lowered>> {
         let py = body.py();
         let results = || -> PyResult<Vec<Lowered>> {
@@ -128,13 +129,13 @@ impl Emitter {
         self.with(|cx| Ok(cx.call()?.target().to_owned()))
     }
 
-    /// How many results the call has.
+    /// The number of results of the call.
     #[getter]
     fn result_count(&self) -> PyResult<usize> {
         self.with(|cx| Ok(cx.call()?.result_count()))
     }
 
-    /// What the program states about a result: its element type and its extents.
+    /// The stated type of a result: its element type and its extents.
     #[pyo3(signature = (index=0))]
     fn result(&self, py: Python<'_>, index: usize) -> PyResult<(Py<PyAny>, Py<PyTuple>)> {
         let fact = self.with(|cx| cx.call()?.result(index).map_err(call::refused))?;
@@ -143,7 +144,7 @@ impl Emitter {
         Ok((value::dtype(py, fact.dtype)?, dims.unbind()))
     }
 
-    /// Where the call comes from: `node`, `module`, `class`, `file`, `function`, `code`, `line`.
+    /// The origin of the call: `node`, `module`, `class`, `file`, `function`, `code`, `line`.
     #[getter]
     fn origin<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let origin = self.with(|cx| cx.call()?.origin().map_err(call::refused))?;
@@ -161,7 +162,7 @@ impl Emitter {
         Ok(dict)
     }
 
-    /// A constant: a number, nested lists of numbers, or an array. `dtype` is what numbers become.
+    /// A constant: a number, nested lists of numbers, or an array. `dtype` is the element type of numbers.
     #[pyo3(signature = (value, dtype=None))]
     fn constant(&self, value: Any<'_, '_>, dtype: Option<Any<'_, '_>>) -> PyResult<Value> {
         let wanted = dtype.map(self::dtype).transpose()?;
@@ -181,8 +182,8 @@ impl Emitter {
         Ok(Value::new(self.call, made))
     }
 
-    /// Emits a node of another domain's operator, which the model keeps. What it gives is of no known type, unless the
-    /// program states it: the results of the call.
+    /// Emits a node of another domain's operator, which the model keeps. Its results have no known type, unless the
+    /// program states it: for the results of the call.
     #[pyo3(signature = (domain, name, *inputs, outputs=1, version=1, **attributes))]
     fn custom(
         &self,
@@ -235,7 +236,7 @@ impl Emitter {
         operator::several(py, self.call, values)
     }
 
-    /// `x`, of which this type is known: for what the host cannot infer, since the operator is not ONNX's own.
+    /// Returns `x` with this known type: for types that the host cannot infer, since the operator is not ONNX's own.
     #[pyo3(signature = (x, dtype, shape=None))]
     fn typed(
         &self,
@@ -262,8 +263,8 @@ impl Emitter {
         Reference { name }
     }
 
-    /// A body for `If`, `Loop` or `Scan`: `body` takes values of the types that `inputs` says (an element type and extents,
-    /// or `None`), and returns the outputs.
+    /// A body for `If`, `Loop` or `Scan`: `body` takes values of the types in `inputs` (an element type and extents, or
+    /// `None`), and returns the outputs.
     #[pyo3(signature = (body, *inputs))]
     fn block(&self, body: Any<'_, '_>, inputs: &Bound<'_, PyTuple>) -> PyResult<Block> {
         let mut types = Vec::new();

@@ -1,4 +1,4 @@
-//! The functions of Python that take part in a conversion: lowerings, rules and passes.
+//! The Python functions that take part in a conversion: lowerings, rules and passes.
 
 use std::cell::{Cell, RefCell};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,11 +20,11 @@ pub(crate) struct Functions {
     pub(super) passes: Vec<passes::Own>,
     pub(super) tables: Tables,
     choices: Vec<(String, String)>,
-    /// What the functions raised, in order.
+    /// The exceptions that the functions raised, in order.
     raised: Mutex<Vec<Py<PyAny>>>,
 }
 
-/// What the host is told; `None` where there is nothing.
+/// The tables for the host; `None` if there is nothing in one.
 #[derive(Clone, Copy)]
 pub(super) struct Tables {
     pub(super) lowering: Option<&'static LoweringTable>,
@@ -34,16 +34,16 @@ pub(super) struct Tables {
 
 #[pymethods]
 impl Functions {
-    /// `lowerings`: an operator, its schema if that is known, whether it goes before those of others, whether it takes
-    /// complex tensors, and a function. It takes an emitter, the names of the call's arguments and the arguments, and returns the call's results: a value,
-    /// `None`, or a list of the two.
+    /// `lowerings`: an operator, its schema if that is known, whether it takes precedence over those of others, whether
+    /// it takes complex tensors, and a function. The function takes an emitter, the names of the call's arguments and
+    /// the arguments, and returns the call's results: a value, `None`, or a list of the two.
     ///
-    /// `rules`: a name, a line about it, a pattern, the lowest and the highest opset, a priority, how far results may differ
-    /// (0 for not at all), a condition or `None`, and what builds the replacement. A condition takes a dict of what the names of the pattern stand for, and a builder an
-    /// emitter and the dict.
+    /// `rules`: a name, a one-line description, a pattern, the lowest and the highest opset, a priority, how far
+    /// results may differ (0 for not at all), a condition or `None`, and a builder of the replacement. A condition
+    /// takes a dict of the values of the pattern's names, and a builder an emitter and the dict.
     ///
-    /// `passes`: a name, a line about it, the lowest and the highest opset, a priority, whether it runs after the rules,
-    /// how far results may differ or `None`, and a function, which takes an emitter and the graph.
+    /// `passes`: a name, a one-line description, the lowest and the highest opset, a priority, whether it runs after
+    /// the rules, how far results may differ or `None`, and a function, which takes an emitter and the graph.
     #[new]
     #[pyo3(signature = (lowerings=Vec::new(), rules=Vec::new(), passes=Vec::new()))]
     fn new(
@@ -64,7 +64,7 @@ impl Functions {
         Ok(Self { lowerings, rules, passes, tables, choices, raised: Mutex::default() })
     }
 
-    /// What the functions raised in the last conversion, but for refusals.
+    /// Takes the exceptions that the functions raised in the last conversion, except for refusals.
     fn take_raised(&self) -> Vec<Py<PyAny>> {
         std::mem::take(&mut *self.raised.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -77,7 +77,7 @@ thread_local! {
     static INDEX: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Takes the functions away from the thread when it is dropped.
+/// Removes the functions from the thread on drop.
 struct Done;
 
 impl Drop for Done {
@@ -104,24 +104,24 @@ pub(super) fn tables() -> Tables {
     CURRENT.with_borrow(|current| current.as_ref().map_or(NONE, |all| all.get().tables))
 }
 
-/// Says which entry of a table the host means.
+/// Sets the index of the table entry that the host selected.
 pub(super) fn at(index: u32) {
     INDEX.set(index);
 }
 
-/// The functions on this thread, and which of them the host means.
+/// Returns the functions on this thread, and the index that the host selected.
 pub(super) fn current() -> Res<(Arc<Py<Functions>>, usize)> {
     let current = CURRENT.with_borrow(Option::clone);
     Ok((current.ok_or("no functions of Python belong to this conversion")?, INDEX.get() as usize))
 }
 
 impl Functions {
-    /// What the host is told about an exception; `what` raised it.
+    /// Converts an exception to a refusal for the host; `what` raised it.
     pub(super) fn refusal(&self, py: Python<'_>, error: PyErr, what: &str) -> Refusal {
         if let Some(refusal) = call::refusal(py, &error) {
             return refusal;
         }
-        // Only now the exception knows its traceback.
+        // The exception knows its traceback only now.
         let error = error.into_value(py).into_any();
         let message = format!("{what} raised {}", described(py, &error));
         self.raised.lock().unwrap_or_else(PoisonError::into_inner).push(error);
@@ -129,7 +129,7 @@ impl Functions {
     }
 }
 
-/// The exception with its traceback, from the line of the function that it comes from.
+/// Formats the exception with its traceback, from the line of the function that raised it.
 fn described(py: Python<'_>, error: &Py<PyAny>) -> String {
     let text = || -> PyResult<String> {
         let described = py.import("onnxport._operators.raised")?.getattr("described")?;

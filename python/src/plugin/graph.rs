@@ -1,4 +1,4 @@
-//! The graph that rules look at and passes edit: its nodes, what they say, and the edits.
+//! The graph that rules inspect and passes edit: its nodes, their attributes, and the edits.
 
 use onnxport_sdk::{Attribute, GraphView, NodeRef};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -18,8 +18,8 @@ pub(crate) struct Node {
     id: u64,
 }
 
-/// The value of an attribute that is no number, text or list of them: a tensor, a graph, a reference. Tensors can be given
-/// to other nodes.
+/// The value of an attribute that is not a number, a text or a list of them: a tensor, a graph, a reference. Tensors
+/// can be given to other nodes.
 #[pyclass(module = "onnxport._native", frozen)]
 pub(crate) struct Kept {
     pub(super) attribute: Attribute,
@@ -37,7 +37,7 @@ impl Kept {
     }
 }
 
-/// What an attribute is set to: a number, a text, a list of them, or what a node had.
+/// Converts a Python value to an attribute: a number, a text, a list of them, or the value of another node.
 fn plain(value: Any<'_, '_>) -> PyResult<Attribute> {
     if value.is_none() {
         return Ok(Attribute::None);
@@ -60,7 +60,7 @@ impl Node {
         call::with(self.call, |cx| work(cx.graph()?.node(self.id)))
     }
 
-    /// The only output of a node that stands where a value is wanted.
+    /// Returns the only output of a node that is used as a value.
     pub(super) fn only_output(&self, call: u64) -> PyResult<Emitted> {
         if self.call != call {
             return Err(PyTypeError::new_err("a node belongs to another call"));
@@ -90,19 +90,19 @@ impl Node {
         self.with(|node| Ok(node.domain()))
     }
 
-    /// The inputs; `None` where an optional one is left out.
+    /// The inputs; `None` for an optional one that is left out.
     #[getter]
     fn inputs(&self) -> PyResult<Vec<Option<Value>>> {
         self.with(|node| Ok(self.values(node.inputs())))
     }
 
-    /// The outputs; `None` where an optional one is left out.
+    /// The outputs; `None` for an optional one that is left out.
     #[getter]
     fn outputs(&self) -> PyResult<Vec<Option<Value>>> {
         self.with(|node| Ok(self.values(node.outputs())))
     }
 
-    /// The output of a node that has one.
+    /// The output of a node with a single one.
     #[getter]
     fn output(&self) -> PyResult<Value> {
         Ok(Value::new(self.call, self.only_output(self.call)?))
@@ -120,13 +120,13 @@ impl Node {
         Ok(dict)
     }
 
-    /// The exported operator that the node comes from, `aten.conv2d.default`; empty where there is none.
+    /// The exported operator behind the node, `aten.conv2d.default`; empty if there is none.
     #[getter]
     fn target(&self) -> PyResult<String> {
         self.with(|node| Ok(node.target()))
     }
 
-    /// The path of the module that the node comes from; empty for the root.
+    /// The path of the node's module; empty for the root.
     #[getter]
     fn module(&self) -> PyResult<String> {
         self.with(|node| Ok(node.module()))
@@ -155,7 +155,7 @@ impl Node {
     }
 }
 
-/// The graph that a pass edits. New nodes go where `before` or `after` said last.
+/// The graph that a pass edits. New nodes go to the position that `before` or `after` set last.
 #[pyclass(module = "onnxport._native", frozen)]
 pub(crate) struct Graph {
     call: u64,
@@ -192,12 +192,12 @@ impl Graph {
         self.with(|graph| Ok(graph.opset()))
     }
 
-    /// The version of a domain's operators; 0 when the model does not import it.
+    /// The version of a domain's operators; 0 if the model does not import it.
     fn opset_of(&self, domain: &str) -> PyResult<i64> {
         self.with(|graph| Ok(graph.opset_of(domain)))
     }
 
-    /// Every node, those of bodies in front of the node that holds them.
+    /// All nodes, those of bodies before the node that contains them.
     #[getter]
     fn nodes(&self) -> PyResult<Vec<Node>> {
         self.with(|graph| Ok(graph.nodes().into_iter().map(|node| Node::new(self.call, node)).collect()))
@@ -211,7 +211,7 @@ impl Graph {
         })
     }
 
-    /// The outputs of the model with the names that they have for callers.
+    /// The outputs of the model with their public names.
     #[getter]
     fn outputs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let outputs = self.with(|graph| {
@@ -221,7 +221,7 @@ impl Graph {
         PyList::new(py, outputs)
     }
 
-    /// Puts nodes in front of `node` from now on.
+    /// Inserts nodes before `node` from now on.
     fn before(&self, node: &Bound<'_, Node>) -> PyResult<()> {
         let node = self.id(node)?;
         call::with(self.call, |cx| {
@@ -230,7 +230,7 @@ impl Graph {
         })
     }
 
-    /// Puts nodes behind `node` from now on.
+    /// Inserts nodes after `node` from now on.
     fn after(&self, node: &Bound<'_, Node>) -> PyResult<()> {
         let node = self.id(node)?;
         call::with(self.call, |cx| {
@@ -239,7 +239,7 @@ impl Graph {
         })
     }
 
-    /// Makes everything that reads `old` read `new`, outputs of the model included.
+    /// Makes all readers of `old` read `new`, outputs of the model included.
     fn replace(&self, old: Any<'_, '_>, new: Any<'_, '_>) -> PyResult<()> {
         let (old, new) = (self.value(old)?, self.value(new)?);
         call::with(self.call, |cx| {
@@ -277,7 +277,7 @@ impl Graph {
         call::with(self.call, |cx| cx.edit()?.remove(cx.graph()?.node(node)).map_err(call::refused))
     }
 
-    /// Says what was done at `node`, or why it was left alone; `explain_rule` shows it.
+    /// Records the change at `node`, or the reason why it was left alone; `explain_rule` shows it.
     fn note(&self, node: &Bound<'_, Node>, message: &str) -> PyResult<()> {
         let node = self.id(node)?;
         call::with(self.call, |cx| {

@@ -1,4 +1,4 @@
-//! Lowerings that are written in Python.
+//! Lowerings written in Python.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -13,11 +13,11 @@ use super::call::Entered;
 use super::context::{self, Context};
 use super::{arguments, functions, value};
 
-/// A lowering: the operator, its schema if that is known, whether it goes before those of others, whether it takes complex
-/// tensors, and the function.
+/// A lowering: the operator, its schema if that is known, whether it takes precedence over those of others, whether it
+/// takes complex tensors, and the function.
 pub(super) type Given = (String, Option<String>, bool, bool, Py<PyAny>);
 
-/// What the SDK's glue calls for every operator.
+/// The lowering that the SDK's glue calls for every operator.
 static LOWERING: Lowering = Lowering {
     module: module_path!(),
     targets: &[],
@@ -80,7 +80,7 @@ extern "C" fn lower(index: u32, host: &Table, cx: Call) -> u32 {
     onnxport_sdk::lower_entry(&LIST, 0, host, cx)
 }
 
-/// Lowers a call by the function that the host means.
+/// Lowers a call by the Python function that the host selected.
 fn in_python(cx: &mut Lower<'_>) -> Res<()> {
     let (current, index) = functions::current()?;
     let all = current.get();

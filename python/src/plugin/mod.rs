@@ -1,13 +1,14 @@
-//! Lowerings, rules and passes that are written in Python: a plugin that lives inside of the extension.
+//! Lowerings, rules and passes that are written in Python: a plugin that lives inside the extension.
 //!
-//! - `root` is what the host sees of the plugin, `functions` are those of one conversion.
-//! - `lowerings`, `rules` and `passes` are the tables, and the way from the host's calls to Python.
-//! - `call` is a call into Python, as long as it is, and `context` what it works on: a call of the program, or a graph.
+//! - `root` is the plugin's root for the host, `functions` are those of one conversion.
+//! - `lowerings`, `rules` and `passes` are the tables, and forward the host's calls to Python.
+//! - `call` is an ongoing call into Python, and `context` its subject: a call of the program, or a graph.
 //! - `trial` computes both sides of a rule.
-//! - `arguments` are the arguments of a call as Python's values, `nested` graphs among them, and `operand` is the way back.
-//! - `emitter` with its `verbs`, `operator` and `value`, and `graph` are what a function works with.
+//! - `arguments` converts the arguments of a call to Python's values, with `nested` graphs among them; `operand`
+//!   converts back.
+//! - `emitter` with its `verbs`, `operator` and `value`, and `graph` are the API of a function.
 //!
-//! The interpreter's lock is taken for a call of such a function, and for nothing else.
+//! The interpreter's lock is taken for a call of such a function only.
 
 mod arguments;
 mod attribute;

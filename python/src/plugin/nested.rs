@@ -1,4 +1,4 @@
-//! Nested graphs among the arguments of a call: those of `cond`, of loops, and of higher-order operators of one's own.
+//! Nested graphs among the arguments of a call: those of `cond`, of loops, and of custom higher-order operators.
 
 use onnxport_sdk::{GraphArg, Res, ResultFact, Value as Lowered};
 use pyo3::exceptions::PyTypeError;
@@ -10,7 +10,7 @@ use super::context::{Context, Emitted};
 use super::emitter::Emitter;
 use super::{dim, operator, value};
 
-/// A nested graph of the program. Calling it lowers it into the block that is being emitted, and returns its outputs.
+/// A nested graph of the program. Calling it lowers it into the current block, and returns its outputs.
 #[pyclass(module = "onnxport._native", frozen)]
 pub(crate) struct Nested {
     call: u64,
@@ -33,18 +33,18 @@ impl Nested {
     }
 }
 
-/// What a graph takes, and what it gives.
+/// The inputs and outputs of a graph.
 type Ends = (Vec<ResultFact>, Vec<ResultFact>);
 
 #[pymethods]
 impl Nested {
-    /// What it takes: an element type and extents each, as `op.block` wants them.
+    /// The inputs: an element type and extents each, as `op.block` takes them.
     #[getter]
     fn inputs(&self, py: Python<'_>) -> PyResult<Py<PyList>> {
         self.types(py, |(inputs, _)| inputs)
     }
 
-    /// What it gives, in the same form.
+    /// The outputs, in the same form.
     #[getter]
     fn outputs(&self, py: Python<'_>) -> PyResult<Py<PyList>> {
         self.types(py, |(_, outputs)| outputs)

@@ -1,4 +1,4 @@
-//! What Python hands over where an operator takes a value.
+//! Python values that are accepted as operands.
 
 use onnxport_core::tensor::MAX_RANK;
 use onnxport_sdk::{DType, Dim as Extent, Emit, Kind, Scalar};
@@ -16,13 +16,13 @@ pub(super) enum Operand {
     Number(Scalar),
 }
 
-/// What an input of an operator can be.
+/// An input of an operator.
 pub(super) enum Input {
     Absent,
     Value(Emitted),
     /// Numbers, row-major.
     Numbers(Vec<u64>, Vec<Scalar>),
-    /// The elements of a vector of integers, some of which are not known before the model runs.
+    /// The elements of a vector of integers, some of which are unknown before the model runs.
     Extents(Vec<Element>),
     /// An array: its type, its extents, its bytes.
     Array(DType, Vec<u64>, Vec<u8>),
@@ -44,7 +44,7 @@ impl Element {
     }
 }
 
-/// The number that a value of Python is.
+/// Reads a Python value as a number.
 fn number(value: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
     if value.is_instance_of::<PyBool>() {
         return Ok(Some(Scalar::Bool(value.extract()?)));
@@ -59,7 +59,7 @@ fn number(value: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
     Ok(None)
 }
 
-/// A value or a number; `None` where it is neither.
+/// Reads a value or a number; `None` if it is neither.
 pub(super) fn read(call: u64, value: &Bound<'_, PyAny>) -> PyResult<Option<Operand>> {
     if let Some(value) = value::read(call, value)? {
         return Ok(Some(Operand::Value(value)));
@@ -67,7 +67,7 @@ pub(super) fn read(call: u64, value: &Bound<'_, PyAny>) -> PyResult<Option<Opera
     Ok(number(value)?.map(Operand::Number))
 }
 
-/// What an input is, without emitting anything.
+/// Classifies an input, without emitting anything.
 pub(super) fn input(call: u64, given: &Bound<'_, PyAny>) -> PyResult<Input> {
     if given.is_none() {
         return Ok(Input::Absent);
@@ -142,7 +142,7 @@ fn nested(
     given.try_iter()?.try_for_each(|item| nested(&item?, depth + 1, shape, numbers))
 }
 
-/// The type that numbers have by themselves: truth values, i64, or f32.
+/// Returns the default type of numbers: truth values, i64, or f32.
 pub(super) fn natural(numbers: &[Scalar]) -> DType {
     let is_float = |number: &Scalar| matches!(number, Scalar::Float(_));
     if numbers.iter().any(is_float) {
@@ -152,7 +152,7 @@ pub(super) fn natural(numbers: &[Scalar]) -> DType {
     if all_bool { DType::Bool } else { DType::I64 }
 }
 
-/// A constant of these numbers, which the type must hold.
+/// Creates a constant of these numbers, which the type must be able to represent.
 pub(super) fn constant(cx: &Context<'_>, shape: &[u64], numbers: &[Scalar], dtype: DType) -> Emitted {
     if let Some(odd) = numbers.iter().find(|number| !holds(dtype, number)) {
         let odd = odd.as_f64().unwrap_or_default();
@@ -168,7 +168,7 @@ pub(super) fn constant(cx: &Context<'_>, shape: &[u64], numbers: &[Scalar], dtyp
     cx.numbers_shaped(&numbers, shape, dtype)
 }
 
-/// The integer that a number is.
+/// Returns a number as an integer.
 fn int(number: &Scalar) -> Option<i128> {
     match *number {
         Scalar::Int(n) => Some(n.into()),
@@ -178,7 +178,7 @@ fn int(number: &Scalar) -> Option<i128> {
     }
 }
 
-/// The bytes of numbers that an integer type of whole bytes holds, exactly.
+/// Returns the bytes of numbers in an integer type of whole bytes, which must represent them exactly.
 fn integers(dtype: DType, numbers: &[Scalar]) -> Option<Vec<u8>> {
     let width = dtype.bits() / 8;
     if dtype.kind() != Kind::Int || width == 0 {

@@ -34,9 +34,9 @@ impl Operator {
 impl Operator {
     /// Emits a node.
     ///
-    /// Inputs stand in the order of the operator's page; `None` leaves one out. A number, a list or an array becomes a
-    /// constant, of the type that the operator wants there. Attributes are keywords. `outputs` says how many outputs there
-    /// are: one unless the operator always has more; several are a tuple.
+    /// Inputs are in the order of the operator's documentation; `None` leaves one out. A number, a list or an array
+    /// becomes a constant, of the type that the operator requires there. Attributes are keywords. `outputs` is the
+    /// number of outputs: one unless the operator always has more; several are a tuple.
     #[pyo3(signature = (*inputs, outputs=None, **attributes))]
     fn __call__(
         &self,
@@ -107,7 +107,7 @@ fn count(name: &str, schema: &OpSchema, asked: Option<usize>) -> PyResult<usize>
     Err(PyTypeError::new_err(format!("`{name}` has {fewest} to {most} outputs, not {count}")))
 }
 
-/// The inputs as values: numbers take the type that the operator wants.
+/// Returns the inputs as values: numbers take the type that the operator requires.
 fn values(
     cx: &Context<'_>,
     call: u64,
@@ -122,7 +122,7 @@ fn values(
         return Err(PyTypeError::new_err(message));
     }
     let inputs = given.iter().map(|input| operand::input(call, &input)).collect::<PyResult<Vec<_>>>()?;
-    // The types that are known: of each variable, and of the first value.
+    // The known types: of each variable, and of the first value.
     let mut known: Vec<Option<DType>> = vec![None; schema.type_vars.len()];
     let mut first = None;
     for (index, input) in inputs.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Passes that are written in Python.
+//! Passes written in Python.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -15,8 +15,8 @@ use super::context::Context;
 use super::graph::Graph;
 use super::{call, class, functions};
 
-/// A pass: its name, a line about it, the lowest and the highest opset, its priority, whether it runs after the rules, how
-/// far results may differ (0 for not at all) where that is said, and the function.
+/// A pass: its name, a one-line description, the lowest and the highest opset, its priority, whether it runs after the
+/// rules, how far results may differ (0 for not at all) if stated, and the function.
 pub(super) type Given = (String, String, u32, u32, i32, bool, Option<f64>, Py<PyAny>);
 
 /// A pass of Python.
@@ -25,7 +25,7 @@ pub(crate) struct Own {
     class: ClassRecord,
 }
 
-/// What the host is told of a pass: all but the function.
+/// The description of a pass for the host, without the function.
 type Text = (String, String, u32, u32, i32, bool);
 
 const RECORD: PassRecord = PassRecord {
@@ -38,7 +38,7 @@ const RECORD: PassRecord = PassRecord {
     domains: RSlice::EMPTY,
 };
 
-/// What the SDK's glue calls for every pass.
+/// The pass that the SDK's glue calls for every pass.
 static PASS: Pass = Pass { module: module_path!(), record: RECORD, class: class::UNSTATED, run: in_python };
 
 /// The table of the passes, and their functions in its order.
@@ -91,7 +91,7 @@ extern "C" fn class_of(index: u32, out: &mut ClassRecord) -> u32 {
     onnxport_sdk::state(stated, out)
 }
 
-/// Runs the pass that the host means.
+/// Runs the pass that the host selected.
 fn in_python(edit: &Edit<'_>) -> Res<()> {
     let (current, index) = functions::current()?;
     let Own { function, .. } = current.get().passes.get(index).ok_or("there is no such pass")?;

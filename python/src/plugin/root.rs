@@ -10,7 +10,7 @@ use super::functions;
 /// The plugin's id.
 pub(super) const ID: &str = "python";
 
-/// What the host is given.
+/// The plugin's root.
 pub(super) static ROOT: PluginRoot = PluginRoot { query, attach };
 
 static ABOUT: AboutTable = AboutTable {

@@ -1,4 +1,4 @@
-//! Rules that are written in Python: the pattern is a text, the condition and the replacement are functions.
+//! Rules written in Python: the pattern is a text, the condition and the replacement are functions.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -19,11 +19,11 @@ use super::graph::Node;
 use super::value::{self, Value};
 use super::{attribute, class, dim, functions};
 
-/// A rule: its name, a line about it, its pattern, the lowest and the highest opset, its priority, how far results may
-/// differ (0 for not at all), its condition and what builds the replacement.
+/// A rule: its name, a one-line description, its pattern, the lowest and the highest opset, its priority, how far
+/// results may differ (0 for not at all), its condition and the builder of the replacement.
 pub(super) type Given = (String, String, String, u32, u32, i32, f64, Option<Py<PyAny>>, Py<PyAny>);
 
-/// The functions of a rule, and what the names of its pattern stand for.
+/// The functions of a rule, and the names of its pattern.
 pub(crate) struct Rule {
     condition: Option<Py<PyAny>>,
     build: Py<PyAny>,
@@ -31,7 +31,7 @@ pub(crate) struct Rule {
     class: ClassRecord,
 }
 
-/// What the SDK's glue calls for every rule.
+/// The rule that the SDK's glue calls for every rule.
 static RULE: onnxport_sdk::Rule = onnxport_sdk::Rule {
     module: module_path!(),
     place: (file!(), line!(), 0),
@@ -53,7 +53,7 @@ static RULE: onnxport_sdk::Rule = onnxport_sdk::Rule {
     build: builds,
 };
 
-/// The table of the rules, and their functions in its order: that in which they are tried.
+/// Returns the table of the rules, and their functions in its order: that in which they are tried.
 pub(super) fn tabled(given: Vec<Given>) -> PyResult<(&'static RulesTable, Vec<Rule>)> {
     let (mut texts, mut rules) = (Vec::new(), Vec::new());
     for (name, documentation, pattern, min_opset, max_opset, priority, bound, condition, build) in given {
@@ -67,7 +67,7 @@ pub(super) fn tabled(given: Vec<Given>) -> PyResult<(&'static RulesTable, Vec<Ru
     Ok((table(texts, &names), rules))
 }
 
-/// What the host is told of a rule.
+/// The description of a rule for the host.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Text {
     name: String,
@@ -134,7 +134,7 @@ extern "C" fn class_of(index: u32, out: &mut ClassRecord) -> u32 {
     onnxport_sdk::state(stated, out)
 }
 
-/// Asks the condition of the rule that the host means.
+/// Evaluates the condition of the rule that the host selected.
 fn holds(matched: &Matched<'_>) -> Res<()> {
     let (current, index) = functions::current()?;
     let rule = current.get().rules.get(index).ok_or("there is no such rule")?;
@@ -152,7 +152,7 @@ fn holds(matched: &Matched<'_>) -> Res<()> {
     })
 }
 
-/// Builds the replacement of the rule that the host means.
+/// Builds the replacement of the rule that the host selected.
 fn builds<'h>(rewrite: &Rewrite<'h>) -> Res<Vec<Option<ValueRef<'h>>>> {
     let (current, index) = functions::current()?;
     let rule = current.get().rules.get(index).ok_or("there is no such rule")?;
@@ -169,7 +169,8 @@ fn builds<'h>(rewrite: &Rewrite<'h>) -> Res<Vec<Option<ValueRef<'h>>>> {
     Ok(Context::replacement(graph, values))
 }
 
-/// What the names of a pattern stand for, and `root` and `roots`, unless the pattern has names of its own like these.
+/// Returns the values of the names of a pattern, and of `root` and `roots`, unless the pattern has names of its own
+/// like these.
 fn bindings<'py>(
     py: Python<'py>,
     call: u64,

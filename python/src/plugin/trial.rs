@@ -1,4 +1,4 @@
-//! Trying a rule that is written in Python.
+//! Trials of rules written in Python.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,9 @@ use super::functions::{self, Functions};
 use super::{attribute, root};
 use crate::work;
 
-/// Computes the only rule of `functions`, called `name`, and what it replaces, with drawn values: the element type and the
-/// shape of each are given by name. Returns `None` where both agree, and whether it was applied with what is wrong where
-/// they do not.
+/// Computes both sides of the only rule of `functions`, called `name`, with drawn values: the element type and the
+/// shape of each are given by name. Returns `None` if both agree, else whether the rule was applied, and the
+/// difference.
 #[pyfunction]
 #[pyo3(signature = (functions, name, pattern, values, attributes, *, opset, bound, seed))]
 #[expect(clippy::too_many_arguments, reason = "they are named in Python")]

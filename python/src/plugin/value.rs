@@ -1,6 +1,6 @@
-//! Values of the model that grows.
+//! Values of the model under construction.
 
-// What PyO3 generates for methods that a macro of ours lists.
+// For the code that PyO3 generates for methods that our macro lists.
 #![allow(unsafe_op_in_unsafe_fn)]
 // Python passes `self` to every method.
 #![allow(clippy::unused_self)]
@@ -16,8 +16,8 @@ use super::dim;
 use super::graph::Node;
 use super::operand::{self, Operand};
 
-/// A value of the model that grows, or of the graph that is rewritten. Operators emit: `(x - mean) * 2.0`. A number takes the element type of the value beside
-/// it.
+/// A value of the model under construction, or of a rewritten graph. Operators emit nodes: `(x - mean) * 2.0`. A number
+/// takes the element type of the other operand.
 #[pyclass(module = "onnxport._native", frozen)]
 pub(crate) struct Value {
     pub(super) call: u64,
@@ -43,7 +43,7 @@ pub(super) fn read(call: u64, value: &Bound<'_, PyAny>) -> PyResult<Option<Emitt
     Ok(Some(value.value))
 }
 
-/// What a function returns: a value, `None`, or a list of the two.
+/// Converts the result of a function: a value, `None`, or a list of the two.
 pub(super) fn results(result: &Bound<'_, PyAny>, call: u64) -> PyResult<Vec<Option<Emitted>>> {
     let one = |value: &Bound<'_, PyAny>| match read(call, value)? {
         Some(value) => Ok(Some(value)),
@@ -96,7 +96,7 @@ impl Value {
         Self { call, value }
     }
 
-    /// Works with the call that the value belongs to.
+    /// Runs `work` with the call that the value belongs to.
     fn with<R>(&self, work: impl FnOnce(&Context<'_>, Emitted) -> PyResult<R>) -> PyResult<R> {
         call::with(self.call, |cx| work(cx, self.value))
     }
@@ -207,14 +207,14 @@ operators! {
             Err(PyTypeError::new_err("a value is not known before the model runs: emit a `Where` or an `If`"))
         }
 
-        /// The element type; `None` where it is not known.
+        /// The element type; `None` if it is not known.
         #[getter]
         fn dtype(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
             let found = self.with(|cx, value| Ok(cx.fact(value).dtype))?;
             found.map(|found| dtype(py, found)).transpose()
         }
 
-        /// The extents, each a number, a `Dim`, or `None`; `None` where the rank is not known.
+        /// The extents, each a number, a `Dim`, or `None`; `None` if the rank is not known.
         #[getter]
         fn shape<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
             let Some(shape) = self.with(|cx, value| Ok(cx.fact(value).shape))? else { return Ok(None) };
@@ -222,13 +222,14 @@ operators! {
             Ok(Some(PyTuple::new(py, dims.collect::<PyResult<Vec<_>>>()?)?))
         }
 
-        /// The number of axes; `None` where it is not known.
+        /// The number of axes; `None` if it is not known.
         #[getter]
         fn rank(&self) -> PyResult<Option<usize>> {
             self.with(|cx, value| Ok(cx.fact(value).shape.map(|shape| shape.len())))
         }
 
-        /// The contents of a small constant, a number or lists of numbers; `None` where they are not known. Weights are none.
+        /// The contents of a small constant, a number or lists of numbers; `None` if they are not known. Weights have
+        /// none.
         #[getter]
         fn constant(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
             let literal = self.with(|cx, value| Ok(cx.literal(value)))?;
@@ -249,13 +250,13 @@ operators! {
             literal.map_or_else(|| Ok(py.None()), |literal| contents(py, &literal))
         }
 
-        /// The name; empty for a value that nobody named. Only rules and passes know names.
+        /// The name; empty for an unnamed value. Only rules and passes know names.
         #[getter]
         fn name(&self) -> PyResult<String> {
             self.with(|cx, value| Ok(Context::value_of_graph(cx.graph()?, value).name()))
         }
 
-        /// The node that makes the value; `None` for an input or an initializer.
+        /// The node that computes the value; `None` for an input or an initializer.
         #[getter]
         fn producer(&self) -> PyResult<Option<Node>> {
             self.with(|cx, value| {

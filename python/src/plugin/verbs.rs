@@ -1,6 +1,6 @@
-//! The verbs of an emitter: those of the SDK, which emit nothing where nothing is to be done.
+//! The verbs of an emitter: those of the SDK, which emit nothing if nothing is to be done.
 
-// What PyO3 generates for methods that a macro of ours lists.
+// For the code that PyO3 generates for methods that our macro lists.
 #![allow(unsafe_op_in_unsafe_fn)]
 
 use onnxport_sdk::{Emit, Res};
@@ -84,13 +84,13 @@ impl Emitter {
         self.make(|cx| Ok(cx.modulo(a, b, fmod)))
     }
 
-    /// `x` as `dtype`: nothing when it already is.
+    /// Casts `x` to `dtype`; emits nothing if it already has this type.
     fn cast(&self, x: Any<'_, '_>, dtype: Any<'_, '_>) -> PyResult<Value> {
         let (x, dtype) = (self.value(x)?, emitter::dtype(dtype)?);
         self.make(|cx| Ok(cx.cast(x, dtype)))
     }
 
-    /// `Where`: `a` where `condition`, else `b`.
+    /// `Where`: selects `a` where `condition` holds, else `b`.
     fn select(&self, condition: Any<'_, '_>, a: Any<'_, '_>, b: Any<'_, '_>) -> PyResult<Value> {
         let (condition, a, b) = (self.value(condition)?, self.term(a)?, self.term(b)?);
         self.make(|cx| Ok(cx.select(condition, a, b)))
@@ -102,19 +102,19 @@ impl Emitter {
         self.make(|cx| Ok(cx.clamp(x, low, high)))
     }
 
-    /// `Transpose`; nothing when `perm` is the identity.
+    /// `Transpose`; emits nothing if `perm` is the identity.
     fn transpose(&self, x: Any<'_, '_>, perm: Vec<usize>) -> PyResult<Value> {
         let x = self.value(x)?;
         self.make(|cx| Ok(cx.transpose(x, &perm)))
     }
 
-    /// `Reshape` to numbers, `Dim`s or an i64 vector: -1 is what remains, 0 keeps the extent.
+    /// `Reshape` to numbers, `Dim`s or an i64 vector: -1 is inferred, 0 keeps the extent.
     fn reshape(&self, x: Any<'_, '_>, shape: Any<'_, '_>) -> PyResult<Value> {
         let (x, shape) = (self.value(x)?, self.value(shape)?);
         self.make(|cx| Ok(cx.reshape_dynamic(x, shape)))
     }
 
-    /// `x` with the extents that the program states for result `index`.
+    /// `x` with the stated extents of result `index`.
     #[pyo3(signature = (x, index=0))]
     fn reshape_to_result(&self, x: Any<'_, '_>, index: usize) -> PyResult<Value> {
         let x = self.value(x)?;
@@ -211,7 +211,7 @@ impl Emitter {
         self.make(|cx| Ok(cx.range(start, limit, delta)))
     }
 
-    /// `Clip`; a bound that is absent does not bind.
+    /// `Clip`; an absent bound does not limit.
     #[pyo3(signature = (x, min=None, max=None))]
     fn clip(&self, x: Any<'_, '_>, min: Option<Any<'_, '_>>, max: Option<Any<'_, '_>>) -> PyResult<Value> {
         let (x, min, max) = (self.value(x)?, self.optional(min)?, self.optional(max)?);

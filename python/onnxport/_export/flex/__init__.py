@@ -1,6 +1,6 @@
-"""Dense attention in the place of `flex_attention`, which PyTorch does not serialize.
+"""Dense attention as a replacement of `flex_attention`, which PyTorch does not serialize.
 
-It computes what PyTorch computes without a compiler: scores of all pairs, the user's functions on
+It computes the same as PyTorch without a compiler: scores of all pairs, the user's functions on
 them, a softmax. The functions are graphs of calls on scalars, and become calls on tensors of four
 axes: batch, head, query and key.
 """

@@ -18,7 +18,7 @@ _INFINITY = float("inf")
 
 
 class Attention:
-    """The scores of an attention, and the results that are made of them when they are asked for."""
+    """The scores of an attention, and its results, which are computed on request."""
 
     def __init__(
         self, graph: Graph, call: Node, known: Mapping[Node, Any], module: GraphModule
@@ -36,9 +36,9 @@ class Attention:
         )
 
     def result(self, node: Node) -> Node:
-        """Emit what the node `node` of the program picks, under its name."""
+        """Emit the result that the node `node` of the program selects, under its name."""
         if node.args[1] > 1:
-            # PyTorch gives them on devices only.
+            # PyTorch computes them on devices only.
             message = "`flex_attention` cannot be converted: its largest scores are a result"
             raise self._refused(message)
         made = (self._output, self._logarithm)[node.args[1]](node)

@@ -15,7 +15,7 @@ _ORIGIN = ("stack_trace", "nn_module_stack", "source_fn_stack", "torch_fn", "cus
 
 
 class Emitter:
-    """Emits calls that stand for one call of the program, and computes the types of results."""
+    """Emits calls that replace one call of the program, and computes the types of results."""
 
     def __init__(self, graph: Graph, call: Node, mode: Any) -> None:
         self._graph = graph
@@ -51,7 +51,7 @@ class Emitter:
         return _line(self._call)
 
     def origin(self, node: Node) -> dict[str, Any]:
-        """Return the user's line that a call comes from, or that of the call that is replaced."""
+        """Return the user's line of a call, or that of the replaced call."""
         return _line(node) or self.place
 
 

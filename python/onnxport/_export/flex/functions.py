@@ -182,7 +182,7 @@ def result_of(output: Node) -> Any:
 _APPLIED = getattr(torch.ops.higher_order, "flat_apply", None)
 _CHECK = aten._assert_tensor_metadata.default
 
-# These give what they are given.
+# Operators that return their argument.
 _SAME = (
     aten.alias.default,
     aten.clone.default,
@@ -195,7 +195,7 @@ _SAME = (
 # The second argument is a shape.
 _SHAPED = (aten.new_full.default, aten.new_ones.default, aten.new_zeros.default)
 
-# Pointwise, though PyTorch does not say so.
+# Elementwise operators that PyTorch does not mark as such.
 _POINTWISE = (
     aten.__and__.Scalar,
     aten.__and__.Tensor,

@@ -35,7 +35,7 @@ def remove(graph: Graph) -> None:
                 graph.erase_node(node)
                 graph.erase_node(start)
         elif kind is not None:
-            # Levels are numbers, so one that is used keeps those around it.
+            # Levels are numbers, so a used one keeps the enclosing ones.
             open_ = [(start, False) for start, _ in open_]
     if not any(_vmap(node) for node in graph.nodes if node not in loads):
         for node in loads:
@@ -57,7 +57,7 @@ def _may_go(node: Node) -> bool:
     if target is aten._assert_tensor_metadata.default:
         return True
     if target is aten.index_put_.default:
-        # What it writes to is new, and of its other users none reads elements or is a view.
+        # The written tensor is new, and none of its other users reads elements or is a view.
         base = node.args[0]
         return _is_made(base) and all(user is node or _is_made(user) for user in base.users)
     return not node.is_impure()

@@ -1,8 +1,8 @@
-"""An exported program as PyTorch's serializer writes it, at a fraction of what that takes.
+"""An exported program in the format of PyTorch's serializer, at a fraction of the time.
 
-PyTorch makes a dataclass for every part of every argument, and then a copy of all of them in an
-order that it does not use. Here the JSON is made from the graph directly, for the release that is
-followed: the schema and some private names may be others in another one.
+PyTorch creates a dataclass for every part of every argument, and then a copy of all of them in an
+order that it does not use. Here the JSON is created from the graph directly, for one release of
+PyTorch: the schema and some private names may differ in another one.
 """
 
 import torch

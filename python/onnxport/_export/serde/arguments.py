@@ -14,7 +14,7 @@ from onnxport._export.serde.facts import Json, UnknownError
 
 
 class Scope(Protocol):
-    """What the graph around an argument knows."""
+    """The context of an argument in the graph."""
 
     sym_ints: Mapping[str, Json]
     sym_floats: Mapping[str, Json]
@@ -26,7 +26,7 @@ class Scope(Protocol):
 
 
 def argument(scope: Scope, value: Any, type_: Any = None) -> Json:
-    """Return an argument; `type_` is what the schema says of it, and of use for empty lists."""
+    """Return an argument; `type_` is its type in the schema, which is needed for empty lists."""
     kind = type(value)
     if kind is Node:
         return _node(scope, value)

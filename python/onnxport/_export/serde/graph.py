@@ -26,11 +26,11 @@ _SYM_OPS = frozenset({*serialize._SYM_OPS, torch.sym_sum})
 
 
 class Walk:
-    """What is kept while a program with its nested graphs is walked."""
+    """The state of a walk over a program with its nested graphs."""
 
     def __init__(self) -> None:
         self.facts = Facts()
-        # Of several nodes that take the same result of a call, the first stands for all.
+        # Of several nodes that take the same result of a call, the first represents all.
         self.same: dict[str, str] = {}
         self._schemas: dict[Any, Schema] = {}
 
@@ -47,7 +47,7 @@ class Walk:
 
 
 class Schema:
-    """What is asked of an overload's schema, which is slow to ask."""
+    """Facts about an overload's schema, cached because computing them is slow."""
 
     def __init__(self, target: Any) -> None:
         self.name = arguments.operator(target)
@@ -57,7 +57,7 @@ class Schema:
 
     @property
     def returns_list(self) -> bool:
-        """Whether a list of tensors is all that comes back."""
+        """Whether the only result is a list of tensors."""
         return len(self.returns) == 1 and _is_list_of_tensors(self.returns[0])
 
 
@@ -271,7 +271,7 @@ class Graph:
 
 _NO_TENSORS: Json = {"as_tensors": []}
 
-# What these take and give is written in ways of their own.
+# Operators whose arguments and results have their own format.
 _SPECIAL = (
     torch._higher_order_ops.aoti_call_delegate,
     torch._higher_order_ops.triton_kernel_wrap.triton_kernel_wrapper_functional,
@@ -283,7 +283,7 @@ def _named(name: str, value: Json, kind: int) -> Json:
 
 
 def _metadata(node: Node) -> dict[str, str]:
-    """Return where a call comes from."""
+    """Return the origin of a call."""
     meta, said = node.meta, {}
     if trace := meta.get("stack_trace"):
         said["stack_trace"] = trace

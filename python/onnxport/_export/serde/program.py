@@ -14,7 +14,7 @@ from onnxport._export.serde.graph import Walk
 
 
 def to_json(program: ExportedProgram) -> bytes:
-    """Return what `torch.export.save` writes as the program, without weights and sample inputs.
+    """Return the program as `torch.export.save` writes it, without weights and sample inputs.
 
     Raises:
         UnknownError: It has something that only PyTorch's serializer knows.

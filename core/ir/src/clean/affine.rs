@@ -4,7 +4,7 @@ use crate::ir::{Attr, Def, Graph, Node, Shape, ValueId};
 use crate::sym::{Dim, Symbols};
 use crate::tensor::DType;
 
-/// How far what makes a value is followed.
+/// How many producers are followed.
 const DEPTH: usize = 32;
 
 /// `base + Σ steps[k] * i_k`, where `i_k` counts along the axis `k`, the last one being 0. Along an axis of extent 1 the step
@@ -87,7 +87,7 @@ impl Affine {
         Self { base: Dim::Const(-1), steps: Vec::new() }.minus(self, symbols)
     }
 
-    /// What a node that only arranges elements makes of it.
+    /// Returns the steps of the output of a node that only rearranges elements.
     pub(super) fn arranged(&self, graph: &Graph, node: &Node) -> Option<Self> {
         let output = node.outputs.first().copied().flatten()?;
         let steps = match node.op.as_str() {
@@ -112,7 +112,7 @@ pub(super) fn dims(graph: &Graph, value: ValueId) -> Option<Vec<Dim>> {
     graph.values[value].ty.shape().and_then(Shape::dims)?.iter().copied().collect()
 }
 
-/// Whether the extents of `part` are those of `whole`, or 1: nothing is repeated of which that is not known.
+/// Requires each extent of `part` to be that of `whole`, or 1. An unknown extent fails.
 pub(super) fn fits(graph: &Graph, part: ValueId, whole: ValueId) -> Option<()> {
     let (part, whole) = (dims(graph, part)?, dims(graph, whole)?);
     let mut pairs = part.iter().rev().zip(whole.iter().rev());

@@ -1,4 +1,4 @@
-//! What bodies return is a value of its own.
+//! Gives each value that a body returns a definition of its own.
 
 use crate::ir::{BlockId, Def, Graph, NodeId, ValueId};
 
@@ -36,7 +36,7 @@ pub fn once(graph: &mut Graph) {
     }
 }
 
-/// Makes a copy of each value that `block`, of `node`, returns at a place where it has to be another one.
+/// Copies each value that `block`, a body of `node`, returns at an index for which `must` holds.
 fn copied(graph: &mut Graph, node: NodeId, block: BlockId, must: impl Fn(&Graph, &[ValueId], usize) -> bool) {
     let mut returned: Vec<ValueId> = graph.blocks[block].outputs().to_vec();
     let places: Vec<usize> = (0..returned.len()).filter(|place| must(graph, &returned, *place)).collect();

@@ -1,4 +1,4 @@
-//! Common subexpressions: what is computed twice is computed where it is computed first.
+//! Common subexpression elimination: equal nodes are merged into the first of them.
 
 use std::hash::{Hash, Hasher};
 
@@ -72,7 +72,7 @@ impl Scopes {
                 }
             }
         }
-        // What a nested block computes is out of sight behind it.
+        // Values of a nested block are out of scope after it.
         for print in entered {
             if let Some(twins) = self.nodes.get_mut(&print) {
                 twins.pop();
@@ -157,7 +157,7 @@ fn is_plain(node: &Node) -> bool {
     known && node.blocks().next().is_none()
 }
 
-/// The only output of a node that computes sizes, and what it is: the type, the rank and the elements.
+/// Returns the only output of a node that computes sizes, with its type, rank and elements.
 fn size(graph: &Graph, node: &Node) -> Option<(ValueId, (DType, usize, ShapeValue))> {
     let [Some(output)] = node.outputs[..] else { return None };
     let elements =

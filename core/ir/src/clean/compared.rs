@@ -1,7 +1,8 @@
-//! Comparisons of positions that come out alike everywhere.
+//! Comparisons of positions that have the same outcome for every element.
 //!
-//! A single token behind a cache compares its place with those of all before it: `Range(0, n + 1) <= n`. Such a comparison
-//! is left out of a choice or a conjunction whose shape does not hang on it: rules know what a constant does there.
+//! A single token after a cache compares its position with all earlier ones: `Range(0, n + 1) <= n`. Such a
+//! comparison becomes a constant in a choice or a conjunction whose shape does not depend on it, and rules simplify
+//! the rest.
 
 use super::affine::{Affine, dims};
 use crate::ir::{Graph, NodeId};
@@ -9,7 +10,8 @@ use crate::ops::{Traits, traits};
 use crate::sym::{Dim, Symbols};
 use crate::tensor::{DType, LazyTensor};
 
-/// Replaces comparisons whose outcome is known by constants where conjunctions and choices read them; returns in how many places.
+/// Replaces comparisons with a known outcome by constants where conjunctions and choices read them; returns how
+/// many uses were replaced.
 pub(super) fn graph(graph: &mut Graph, symbols: &mut Symbols) -> usize {
     let mut count = 0;
     let nodes: Vec<NodeId> = graph.nodes.ids().filter(|node| graph.nodes[*node].block.is_some()).collect();
@@ -30,7 +32,7 @@ pub(super) fn graph(graph: &mut Graph, symbols: &mut Symbols) -> usize {
     count
 }
 
-/// What a comparison comes out as everywhere.
+/// Returns the outcome of a comparison if it is the same for every element.
 fn outcome(graph: &Graph, symbols: &mut Symbols, node: NodeId) -> Option<bool> {
     let data = &graph.nodes[node];
     let output = data.outputs.first().copied().flatten().filter(|_| data.domain.is_empty())?;

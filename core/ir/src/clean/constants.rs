@@ -1,4 +1,4 @@
-//! `Constant` nodes of tensors as initializers: everything that looks for constants finds them in one form.
+//! Turns `Constant` nodes of tensors into initializers, so that constants have one form.
 
 use crate::ir::{Attr, Graph, NodeId};
 
@@ -16,7 +16,7 @@ pub fn constants(graph: &mut Graph) -> usize {
             continue;
         }
         let (value, tensor) = (*value, tensor.clone());
-        // A name in a nested graph may stand for something else around it.
+        // A name in a nested graph may mean something else in the graph around it.
         let name = graph.values[value].name.take().filter(|_| graph.nodes[node].block == Some(main));
         let constant = graph.add_initializer(name, tensor);
         graph.replace_uses(value, constant);

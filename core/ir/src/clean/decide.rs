@@ -1,13 +1,13 @@
-//! Branches and loops whose course is known.
+//! Branches and loops whose control flow is known.
 
 use crate::ir::{Attr, BlockId, Def, Graph, NodeId, ValueId};
 use crate::tensor::{DType, LazyTensor};
 
-/// Puts the branches that are taken, and the bodies of loops that run once, in the places of their nodes, and lets what a
-/// loop hands on unchanged be read in front of it; returns how many nodes went.
+/// Inlines the branches that are taken and the bodies of loops that run once, and hoists loop-invariant carried
+/// values; returns how many nodes were removed.
 pub(super) fn graph(graph: &mut Graph) -> usize {
     let mut count = 0;
-    // Those inside of others come later: what moves out of a block is looked at in its new place.
+    // Nested nodes come later: those that move out of a block are then visited in their new block.
     let nodes: Vec<NodeId> = graph.nodes.ids().collect();
     for node in nodes {
         let data = &graph.nodes[node];
@@ -120,7 +120,7 @@ fn never(graph: &mut Graph, node: NodeId) -> Option<()> {
     Some(())
 }
 
-/// Lets what every iteration hands on as it got it be read where it was before the loop.
+/// Replaces values that each iteration passes on unchanged by their initial values.
 fn hand_on(graph: &mut Graph, node: NodeId) {
     let Some(body) = block(graph, node, "body") else { return };
     let inputs = graph.nodes[node].inputs.clone();
@@ -144,7 +144,7 @@ fn hand_on(graph: &mut Graph, node: NodeId) {
     }
 }
 
-/// Moves what `body` computes in front of `node`, whose outputs become `returned`; `node` goes.
+/// Moves the nodes of `body` in front of `node`, replaces its outputs by `returned`, and removes `node`.
 fn inline(graph: &mut Graph, node: NodeId, body: BlockId, returned: &[ValueId]) -> Option<()> {
     let home = graph.nodes[node].block?;
     let outputs = graph.nodes[node].outputs.clone();

@@ -1,9 +1,9 @@
-//! Guards against rows of a mask that are closed everywhere, where no row can be.
+//! Guards against fully masked rows, where no row can be fully masked.
 //!
-//! Attention makes zeros of such rows: `Where(ReduceMax(bias) == 0, product, 0)` with `bias = Where(mask, 0, -inf)`. A mask of
-//! comparisons of positions, such as `key <= query`, leaves a place open in every row if for some column, which may depend
-//! on the row, all comparisons hold. That column is guessed (the first one, the last one, and where a comparison
-//! holds just so), and shown to be right for all sizes.
+//! Attention outputs zeros for such rows: `Where(ReduceMax(bias) == 0, product, 0)` with `bias = Where(mask, 0,
+//! -inf)`. A mask of comparisons of positions, such as `key <= query`, leaves an open element in every row if all
+//! comparisons hold for some column, which may depend on the row. That column is guessed (the first one, the last
+//! one, and those at which a comparison holds with equality) and then proven for all sizes.
 
 use super::affine::{Affine, dims, fits, maker};
 use crate::ir::{Attr, Def, Graph, NodeId, ValueId};
@@ -14,7 +14,7 @@ use crate::sym::{Dim, Symbols};
 const DEPTH: usize = 16;
 const MAX_COMPARISONS: usize = 16;
 
-/// Removes what chooses by a guard that is open throughout; returns how many nodes went.
+/// Removes choices by a guard that always holds; returns how many nodes were removed.
 pub(super) fn graph(graph: &mut Graph, symbols: &mut Symbols) -> usize {
     let mut count = 0;
     let nodes: Vec<NodeId> = graph.nodes.ids().filter(|node| graph.nodes[*node].block.is_some()).collect();
@@ -48,7 +48,7 @@ fn idle(graph: &Graph, symbols: &mut Symbols, node: NodeId) -> Option<(ValueId, 
     }
     let bias = greatest_is_zero(graph, *condition)?;
     let mask = zero_where(graph, bias)?;
-    // Of a mask that is repeated along the places there may be none.
+    // A mask that is broadcast along the columns may have none.
     (dims(graph, mask)?.last() == dims(graph, bias)?.last()).then_some(())?;
     let mut comparisons = Vec::new();
     conjuncts(graph, symbols, mask, DEPTH, &mut comparisons)?;
@@ -85,7 +85,7 @@ fn number(graph: &Graph, value: ValueId) -> Option<f64> {
     crate::ops::Tensor::read(data).ok()?.floats().ok()?.first().copied()
 }
 
-/// What has to be 0 or more for `mask` to be open.
+/// Returns the expressions that must be 0 or more for `mask` to be open.
 fn conjuncts(
     graph: &Graph,
     symbols: &mut Symbols,

@@ -1,11 +1,12 @@
-//! Sizes that are numbers.
+//! Sizes with known values.
 
 use crate::ir::{Graph, NodeId, Type, ValueId};
 use crate::ops::Folding;
 use crate::sym::Dim;
 use crate::tensor::{DType, LazyTensor};
 
-/// Replaces what computes small integers that inference knows by constants; returns how many nodes that were.
+/// Replaces nodes that compute small integers known to inference by constants; returns how many nodes were
+/// replaced.
 pub(super) fn sizes(graph: &mut Graph, folding: &mut Folding) -> usize {
     let mut count = 0;
     let nodes: Vec<NodeId> = graph.nodes.ids().filter(|node| graph.nodes[*node].block.is_some()).collect();

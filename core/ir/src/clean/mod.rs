@@ -1,8 +1,8 @@
-//! Cleaning: what is known before a model runs is not computed when it runs, and what is computed twice is computed once.
+//! Constant folding, common subexpression elimination and simplification of control flow.
 //!
-//! Everything here is exact: the results of a model stay the same, bit for bit. What is random stays as often as it stands
-//! there, and so do quantising and dequantising, between which runtimes compute with codes. The time is linear in the size
-//! of the graph, and the result depends on the model alone.
+//! Everything here is exact: the results of a model stay the same, bit for bit. Random nodes are neither removed
+//! nor merged, and neither are quantization and dequantization, between which runtimes compute with codes. The time
+//! is linear in the size of the graph, and the result depends on the model alone.
 
 mod affine;
 mod apart;
@@ -28,19 +28,19 @@ use crate::ops::infer::complete_all;
 use crate::ops::{Folding, Local, fold_graph};
 use crate::tidy;
 
-/// How often the steps are taken at most. What one leaves for another is mostly gone after the second time.
+/// The largest number of rounds. Two usually reach the fixed point.
 const ROUNDS: usize = 4;
 
-/// What was done.
+/// The number of changes by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cleaned {
     /// Nodes that were computed in advance.
     pub folded: usize,
     /// Nodes that compute sizes, which are known.
     pub known: usize,
-    /// Nodes that compute what an earlier one computes.
+    /// Nodes that were merged into an equal earlier one.
     pub merged: usize,
-    /// Branches, loops that run once or never, guards against what cannot be, and comparisons, of which that is known.
+    /// Branches, loops that run at most once, redundant guards, and comparisons with a known outcome.
     pub decided: usize,
 }
 
@@ -60,13 +60,13 @@ impl AddAssign for Cleaned {
     }
 }
 
-/// Cleans a model and its functions; removes what nothing needs any more. The constants of the model take at most `bytes`
-/// more afterwards. Names of its inputs, outputs, weights and states stay.
+/// Folds and simplifies a model and its functions, and removes dead nodes. The constants of the model grow by at
+/// most `bytes`. The names of its inputs, outputs, weights and states stay.
 pub fn clean(model: &mut Model, bytes: u64) -> Cleaned {
     let mut done = Cleaned::default();
     let local = Local::of(model);
     let mut folding = Folding::within(bytes);
-    // Equal constants of two patches are one, and so is what is computed of them.
+    // Merges equal constants of different patches, so that nodes which read them can be merged too.
     tidy::constants(&mut model.graph);
     for _ in 0..ROUNDS {
         let before = done.total();
@@ -89,7 +89,8 @@ pub fn clean(model: &mut Model, bytes: u64) -> Cleaned {
     done
 }
 
-/// Merges what is computed twice in a model and its functions, and nothing else; returns how many nodes went.
+/// Eliminates common subexpressions of a model and its functions, and does nothing else; returns how many nodes
+/// were removed.
 pub fn merge(model: &mut Model) -> usize {
     let functions = model.functions.iter_mut().map(|function| &mut function.graph);
     let mut count = 0;

@@ -2,7 +2,7 @@ use super::{Cleaned, clean};
 use crate::ir::Model;
 use crate::ops::infer::infer_all;
 
-/// What is left of a model, and what was done.
+/// Returns the simplified model and the number of changes.
 fn cleaned(text: &str) -> (String, Cleaned) {
     let mut model = Model::parse(text).unwrap();
     let opset = model.opset();
@@ -20,7 +20,7 @@ fn equal_computations_stand_once_also_in_blocks() {
             .replace("opset 20\n", "opset 20\nsymbol n 0..\n")
             .as_str(),
     );
-    // What a branch computes is not seen behind it.
+    // Values of a branch are out of scope after it.
     assert_eq!((done.merged, text.matches("Exp").count(), text.matches("Sin").count()), (3, 1, 2), "{text}");
 }
 
@@ -117,7 +117,7 @@ fn guards_stay_where_a_row_may_be_closed() {
     }
 }
 
-/// The place of a single token, behind `p` others, compared with all places, and what is made of the answer.
+/// A model that compares the position of a single token, after `p` others, with all positions, and uses the result.
 fn single(compared: &str, made: &str) -> String {
     format!(
         "opset 20\nsymbol p 0..\ngraph {{\n  constant %zero: i64[] = [0]\n  constant %one: i64[] = [1]\n  \

@@ -1,13 +1,13 @@
-//! What operators do about axes.
+//! How operators depend on axes.
 
 use crate::ir::{Attr, Graph, Node, NodeId, ValueId};
 use crate::ops::{Axes, Traits, lookup};
 use crate::sym::Dim;
 
-/// What has to change of a node for operands that are turned.
+/// How a node changes when its operands are transposed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Nothing: it combines elements at equal places.
+    /// Unchanged: it combines elements at equal positions.
     Pointwise,
     /// Nothing: it treats each element of its first input alone; the other inputs are numbers for all.
     Alone,
@@ -15,15 +15,15 @@ pub(super) enum Kind {
     Axis(usize),
     /// Its list of axes, which is this: an attribute, or an input.
     Axes(Vec<usize>, Option<usize>),
-    /// The order of elements of inputs with one for each axis, so many times.
+    /// Reorder inputs that list one element, or several, for each axis.
     Lists(Vec<(usize, usize)>),
-    /// The same of a reduction whose result has no axis that is turned: it takes either layout.
+    /// As for `Lists`, of a reduction whose result has no transposed axis: it accepts either layout.
     Absorbs(Vec<usize>, Option<usize>),
 }
 
 impl Kind {
-    /// What `id` does about the axes of operands of `rank`; `None` where that is not known, or where it asks for a layout.
-    /// `sums`: whether elements may be added in another order.
+    /// Returns how `id` depends on the axes of operands of rank `rank`; `None` if that is unknown or the operator
+    /// requires a layout. `sums` allows the terms of sums to be added in another order.
     pub(super) fn of(graph: &Graph, id: NodeId, perm: &[usize], sums: bool) -> Option<Kind> {
         let (node, rank) = (&graph.nodes[id], perm.len());
         let op = lookup(&node.domain, &node.op).filter(|op| op.domain.is_empty())?;
@@ -58,7 +58,7 @@ impl Kind {
                 if node.int("keepdims").unwrap_or(1) == 1 {
                     Kind::Axes(axes, place)
                 } else {
-                    // What is left keeps its order.
+                    // The remaining axes keep their order.
                     let left: Vec<usize> =
                         (0..rank).filter(|axis| !axes.contains(axis)).map(|axis| perm[axis]).collect();
                     if !left.is_sorted() {
@@ -72,7 +72,7 @@ impl Kind {
         node.outputs.iter().all(|output| has_rank(*output)).then_some(kind)
     }
 
-    /// Whether input `index` of a node is one that is turned with it.
+    /// Whether input `index` of a node is transposed with it.
     pub(super) fn turns(&self, index: usize, op: &str) -> bool {
         match self {
             Kind::Pointwise => true,
@@ -119,7 +119,7 @@ fn listed(graph: &Graph, node: &Node, input: Option<usize>, rank: usize) -> Opti
     found.into_iter().map(|n| axis(n, rank)).collect()
 }
 
-/// Those of `places` that a node has, if each of them has an element for each axis, so many times.
+/// Returns those of `places` that a node has, if each has the stated number of elements per axis.
 fn lists(graph: &Graph, node: &Node, places: &[(usize, usize)], rank: usize) -> Option<Vec<(usize, usize)>> {
     let mut found = Vec::new();
     // The elements belong to the axes that another input or attribute picks.

@@ -1,12 +1,13 @@
-//! Layouts: where the channels of images lie, last or behind the batch.
+//! Layouts: whether the channels of images come last or right after the batch.
 //!
-//! Exporters of other frameworks put a `Transpose` on both sides of each convolution, since ONNX has channels in front. What
-//! stands between treats elements alone, or by axes that have names, and computes the same on what was not turned. Each such
-//! node is asked whether it should: a transpose is needed for every value that one node has in a layout and another one wants
-//! in the other. The answers are improved one by one, from all that turn and from none, until no single one saves bytes;
-//! a part of the graph changes when it then moves fewer bytes by no more transposes, or as many by fewer.
+//! Exporters of other frameworks put a `Transpose` on both sides of each convolution, since ONNX expects channels
+//! first. The nodes between them are elementwise or refer to axes by index, and can compute on untransposed data.
+//! The pass decides for each such node: a value needs a transpose if one node produces it in one layout and another
+//! reads it in the other. A local search starts from all nodes transposed and from none, and flips one decision at
+//! a time until no flip saves bytes. A region changes if it then moves fewer bytes with no more transposes, or as
+//! many bytes with fewer.
 //!
-//! Sums of a reduction may be added in another order then; whatever else changes stays the same, bit for bit.
+//! Terms of a reduction may then be added in another order; all other results stay the same, bit for bit.
 
 mod kind;
 mod region;
@@ -22,8 +23,8 @@ const RANKS: std::ops::RangeInclusive<usize> = 3..=5;
 /// How often each layout is tried at most.
 const ROUNDS: usize = 3;
 
-/// Computes parts of the main graph in another layout where this takes transposes away; returns how many nodes do. With
-/// `sums` also those whose results may differ in the last places. The types of its values are known.
+/// Computes regions of the main graph in another layout if that removes transposes; returns how many nodes changed.
+/// `sums` includes nodes whose results may differ in the last digits. The types of its values are known.
 pub fn layouts(model: &mut Model, sums: bool) -> usize {
     let mut count = 0;
     if !model.graph.nodes.iter().any(|(_, node)| node.is("Transpose") && node.block.is_some()) {
@@ -39,7 +40,7 @@ pub fn layouts(model: &mut Model, sums: bool) -> usize {
                 let turned = region.decide();
                 let more = rewrite::apply(model, &region, &turned);
                 if more > 0 {
-                    // What nothing reads any more would count as a reader.
+                    // A dead node would count as a reader.
                     tidy::tidy(&mut model.graph);
                 }
                 count += more;

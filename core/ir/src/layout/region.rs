@@ -1,4 +1,4 @@
-//! Which nodes compute on what is turned, and at which values that takes a transpose.
+//! Decides which nodes compute on transposed data, and which values need a transpose.
 
 use rustc_hash::FxHashMap;
 
@@ -14,7 +14,7 @@ const FORMS: usize = 4;
 
 /// The nodes that can compute in both layouts, and the values between them and others.
 pub(super) struct Region {
-    /// How a value as it is is made of the same in the other layout.
+    /// The permutation that takes a transposed value back to the original layout.
     pub(super) perm: Vec<usize>,
     pub(super) nodes: Vec<(NodeId, Kind)>,
     pub(super) values: FxHashMap<ValueId, u32>,
@@ -35,7 +35,7 @@ struct Touch {
 pub(super) struct Edge {
     /// The node of the region that makes it.
     pub(super) maker: Option<u32>,
-    /// What it is made of by a transpose, so that it is there in the other layout.
+    /// The input of the transpose that produced it, which has the other layout already.
     pub(super) source: Option<ValueId>,
     /// Nodes of the region that read it, each as often as it does.
     readers: u32,
@@ -44,7 +44,7 @@ pub(super) struct Edge {
     /// The transposes to the other layout that read it.
     pub(super) turns: Vec<NodeId>,
     bytes: u64,
-    /// Whether it is turned in advance.
+    /// Whether it is a constant, which is transposed ahead of time.
     constant: bool,
 }
 
@@ -120,7 +120,7 @@ impl Region {
                 edge.source = node.inputs.first().copied().flatten();
             }
         }
-        // Constants are turned in advance.
+        // Constants are transposed ahead of time.
         edge.constant = is_constant(graph, value);
         let whole = rank_of(graph, value) == Some(perm.len());
         edge.as_it_is = graph.is_returned(value) || !whole;
@@ -143,7 +143,7 @@ impl Region {
         place
     }
 
-    /// Which nodes compute on what is turned.
+    /// Decides which nodes compute on transposed data.
     pub(super) fn decide(&self) -> Vec<bool> {
         if !self.edges.iter().any(|edge| edge.source.is_some() || !edge.turns.is_empty()) {
             return vec![false; self.nodes.len()];
@@ -184,7 +184,7 @@ impl<'r> Answers<'r> {
         Self { region, turned: vec![turned; region.nodes.len()], saying }
     }
 
-    /// The answers, each of which was changed as long as that saved something.
+    /// Flips decisions one at a time as long as that lowers the cost.
     fn improved(mut self) -> Self {
         for _ in 0..SWEEPS {
             let mut changed = false;
@@ -213,13 +213,13 @@ impl<'r> Answers<'r> {
         }
     }
 
-    /// What the edges of a node take.
+    /// Returns the cost of the edges of a node.
     fn around(&self, at: usize) -> Cost {
         let costs = self.region.touched[at].iter().map(|touch| self.cost(touch.edge as usize));
         costs.fold((0, 0), |sum, cost| (sum.0 + cost.0, sum.1 + cost.1))
     }
 
-    /// What an edge takes: one transpose where it is wanted as nobody has it.
+    /// Returns the cost of an edge: one transpose if a reader needs a layout that does not exist yet.
     fn cost(&self, edge: usize) -> Cost {
         let (saying, edge) = (self.saying[edge], &self.region.edges[edge]);
         let is_turned = edge.source.is_some() || edge.maker.is_some_and(|maker| self.turned[maker as usize]);
@@ -231,7 +231,7 @@ impl<'r> Answers<'r> {
         if wanted && !edge.constant { (i128::from(edge.bytes), 1) } else { (0, 0) }
     }
 
-    /// What the edges of each part take.
+    /// Returns the cost of the edges of each part.
     fn costs(&self, parts: &[u32]) -> FxHashMap<u32, Cost> {
         let mut costs: FxHashMap<u32, Cost> = FxHashMap::default();
         for (edge, part) in parts.iter().enumerate() {

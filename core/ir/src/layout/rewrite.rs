@@ -1,4 +1,4 @@
-//! Nodes that compute on what is turned, in place of those that do not.
+//! Replaces nodes by ones that compute on transposed data.
 
 use rustc_hash::FxHashMap;
 
@@ -17,12 +17,12 @@ struct Rewriting<'a> {
     opset: i64,
     perm: Vec<usize>,
     back: Vec<usize>,
-    /// Values by what is turned of them.
+    /// The transposed form of each value.
     turned: FxHashMap<ValueId, ValueId>,
     node: NodeId,
 }
 
-/// Turns the nodes of `region` that `turned` names; returns how many.
+/// Transposes the nodes of `region` that `turned` names; returns how many.
 pub(super) fn apply(model: &mut Model, region: &Region, turned: &[bool]) -> usize {
     let Some(first) = turned.iter().position(|turned| *turned) else { return 0 };
     let opset = model.opset();
@@ -54,7 +54,7 @@ pub(super) fn apply(model: &mut Model, region: &Region, turned: &[bool]) -> usiz
 }
 
 impl Rewriting<'_> {
-    /// Puts a node in the place of `old` that computes on what is turned.
+    /// Replaces `old` by a node that computes on transposed data.
     fn turn(&mut self, old: NodeId, kind: &Kind, region: &Region) {
         self.node = old;
         let mut node = self.graph.nodes[old].clone();
@@ -122,7 +122,7 @@ impl Rewriting<'_> {
                 }
             }
         }
-        // Nodes that are turned later read it until then, so that the transpose may be dead in the end.
+        // Nodes that are transposed later read it until then, so the transpose may end up dead.
         let attributes = vec![permutation(&self.perm)];
         let back = self.graph.append(self.graph.main(), "", "Transpose", [Some(made)], attributes, 1, origin);
         self.graph.move_before(back, self.node);
@@ -133,7 +133,7 @@ impl Rewriting<'_> {
         }
     }
 
-    /// What a node reads in place of `value`.
+    /// Returns the value that a node reads instead of `value`.
     fn operand(&mut self, value: ValueId, region: &Region) -> ValueId {
         if let Some(turned) = self.turned.get(&value) {
             return *turned;
@@ -175,7 +175,7 @@ impl Rewriting<'_> {
         self.add("Unsqueeze", &[Some(value), Some(axes)], None, None)
     }
 
-    /// Adds a node of ONNX's own, and returns what it makes; its type is inferred where it is not given.
+    /// Adds a standard ONNX node and returns its output; infers its type unless `ty` is given.
     fn add(
         &mut self,
         op: &str,
@@ -208,7 +208,7 @@ impl Rewriting<'_> {
     }
 }
 
-/// The type of what is turned by `perm`.
+/// Returns the type of a tensor transposed by `perm`.
 fn permuted(ty: &Type, perm: &[usize]) -> Type {
     let mut ty = ty.clone();
     if let Type::Tensor { shape: Shape::Ranked(dims), .. } = &mut ty {

@@ -5,10 +5,10 @@ use crate::ir::{Attr, Graph, Node, Shape, ValueId};
 use crate::ops::{Tensor, Traits, traits};
 use crate::tensor::{Binary, DType, LazyTensor, Transform, Unary};
 
-/// A weight of so many pieces is read as fast as one.
+/// The number of pieces up to which a weight is read as fast as a single one.
 const PIECES: usize = 64;
 
-/// What `node` makes of `inputs`; `None` when there is no formula for it.
+/// Returns the outputs of `node` for `inputs`; `None` if there is no formula for them.
 pub(super) fn of(graph: &Graph, node: &Node, inputs: &[Option<LazyTensor>]) -> Option<Vec<LazyTensor>> {
     let first = inputs.first()?.as_ref()?;
     let ints = |at: usize| inputs.get(at)?.as_ref().and_then(ints);

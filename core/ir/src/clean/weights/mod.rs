@@ -1,8 +1,8 @@
-//! What nodes make of weights alone is a weight as well.
+//! Folds subgraphs that read only weights into weights.
 //!
-//! Views and arithmetic become a formula, which is computed when the model is written, piece by piece, however large the
-//! weights are. What has no formula is evaluated here if it is small. The values of weights decide nothing: a result is
-//! a weight in its turn.
+//! Views and arithmetic become a formula, which is computed piece by piece when the model is written, however large
+//! the weights are. Small results without a formula are evaluated here. No decision depends on the values of
+//! weights, so a result is itself a weight.
 
 mod formula;
 mod reduce;
@@ -22,31 +22,31 @@ use crate::tidy;
 
 pub use reduce::summed;
 
-/// The weights of a model may grow by one part in so many: a tied one that is read in two ways would be there twice.
+/// Weights may grow by this fraction of their size: a tied weight that is read in two ways is stored twice.
 const GROWTH: u64 = 64;
 
-/// By so many bytes they may grow in any case.
+/// The number of bytes by which weights may always grow.
 const LEAST: u64 = 64 << 10;
 
-/// The bytes of a weight that is read here, and of what is made of it.
+/// The largest weight, in bytes, that is read and evaluated here, and its largest result.
 const SMALL: u64 = 1 << 20;
 
 /// The steps that evaluating one node may take.
 const STEPS: u64 = 1 << 22;
 
-/// Constants of no weights are made by folding, up to so many bytes.
+/// The size in bytes up to which constants that do not depend on weights are folded elsewhere.
 const CONSTANT: u64 = 16 << 10;
 
-/// Constants of at most so many bytes join nothing: axes, and numbers.
+/// Constants of at most this many bytes, such as axes and scalars, do not join groups.
 const SHARED: u64 = 4 << 10;
 
 /// A value that need not be computed when the model runs.
 #[derive(Clone)]
 struct Made {
     data: LazyTensor,
-    /// Whether it is made of parameters or buffers.
+    /// Whether it depends on parameters or buffers.
     is_weight: bool,
-    /// Whether it is made of a constant that is too large for folding.
+    /// Whether it depends on a constant that is too large for folding.
     is_large: bool,
 }
 
@@ -55,17 +55,17 @@ struct Made {
 pub struct Growth(u64);
 
 impl Growth {
-    /// What the weights of `model` may grow by in all, however often [`weights`] is called.
+    /// Returns the total growth allowed for the weights of `model`, over all calls of [`weights`].
     pub fn of(model: &Model) -> Self {
         let all = model.graph.initializers.iter().filter_map(|initializer| initializer.data.byte_len());
         Self((all.fold(0, u64::saturating_add) / GROWTH).max(LEAST))
     }
 }
 
-/// Makes weights of what nodes of the main graph make of weights and constants alone; returns how many nodes that were.
-/// Results are those of the evaluator, bit for bit; `exact` leaves out floats that others may round in another way: what is
-/// no view and no arithmetic of single elements. Weights grow by `room` at most. Weights that are
-/// still to be given stay, and so does what is random, quantisation, and what the model returns.
+/// Folds nodes of the main graph that read only weights and constants; returns how many nodes were folded. Results
+/// are those of the evaluator, bit for bit. `exact` leaves out operations on floats that implementations may round
+/// differently, which are all but views and elementwise arithmetic. Weights grow by at most `room`. Unbound
+/// weights, random nodes, quantization and outputs of the model stay.
 pub fn weights(model: &mut Model, exact: bool, room: &mut Growth) -> usize {
     let (local, opset) = (Local::of(model), model.opset());
     let graph = &mut model.graph;
@@ -88,7 +88,7 @@ pub fn weights(model: &mut Model, exact: bool, room: &mut Growth) -> usize {
     count
 }
 
-/// What nodes make of weights alone, by the values, and the nodes in order.
+/// The values that depend only on weights and constants, and their nodes in order.
 #[derive(Default)]
 struct Found {
     nodes: Vec<NodeId>,
@@ -96,7 +96,7 @@ struct Found {
 }
 
 impl Found {
-    /// What is known of a value.
+    /// Returns the data of a value, if known.
     fn of(&self, graph: &Graph, value: ValueId) -> Option<Made> {
         if let Some(made) = self.values.get(&value) {
             return Some(made.clone());
@@ -165,7 +165,7 @@ fn keeps_form(node: &Node, given: &[Option<LazyTensor>], made: &[LazyTensor]) ->
     !node.is("Cast") || floats.all(|data| data.dtype.bits() <= widest)
 }
 
-/// The nodes in groups that share weights, or make what others of the group read, in order.
+/// Groups nodes that share weights or read each other's outputs, in order.
 fn groups(graph: &Graph, found: &Found) -> Vec<Vec<NodeId>> {
     let mut parent: Vec<usize> = (0..found.nodes.len()).collect();
     let mut first: FxHashMap<ValueId, usize> = FxHashMap::default();
@@ -206,8 +206,8 @@ fn root(parent: &mut [usize], mut at: usize) -> usize {
     at
 }
 
-/// By how many bytes the model grows when the nodes of a group go: what others read of it is stored, and what nothing else
-/// reads goes.
+/// Returns the number of bytes by which the model grows when a group is folded: outputs that other nodes read are
+/// stored, and inputs that only the group reads are removed.
 fn growth(graph: &Graph, group: &[NodeId], found: &Found) -> Option<u64> {
     let inside: FxHashSet<NodeId> = group.iter().copied().collect();
     let is_needed = |value: ValueId| {
@@ -233,7 +233,7 @@ fn growth(graph: &Graph, group: &[NodeId], found: &Found) -> Option<u64> {
     Some(more.saturating_sub(less))
 }
 
-/// Puts weights in the place of what a node makes.
+/// Replaces the outputs of a node by weights.
 fn replace(graph: &mut Graph, id: NodeId, found: &Found) {
     let name = name(graph, id);
     let outputs: Vec<ValueId> = graph.nodes[id].outputs.iter().flatten().copied().collect();
@@ -249,7 +249,7 @@ fn replace(graph: &mut Graph, id: NodeId, found: &Found) {
     graph.remove(id);
 }
 
-/// What a node makes of weights goes by the name of the first of them.
+/// Names a result after the first weight that the node reads.
 fn name(graph: &Graph, id: NodeId) -> Option<Name> {
     let node = &graph.nodes[id];
     let mut weights = node.inputs.iter().flatten().filter(|value| graph.is_weight(**value));
@@ -258,7 +258,7 @@ fn name(graph: &Graph, id: NodeId) -> Option<Name> {
     Some(if is_matrix && node.is("Transpose") { tidy::turned(name) } else { tidy::folded(name) })
 }
 
-/// What a small node computes.
+/// Evaluates a small node.
 fn evaluated(
     graph: &Graph,
     opset: i64,

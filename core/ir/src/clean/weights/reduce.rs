@@ -18,8 +18,8 @@ pub(super) enum Reduction {
 /// The largest group: one is held in memory.
 const GROUP: u64 = 1 << 16;
 
-/// The sums of `data` along `axes`, which go, in the order of the elements; `None` for what is no float, and for sums of more
-/// than 65,536 elements.
+/// Returns the sums of `data` along `axes`, which are removed, added in the order of the elements; `None` if the
+/// data are not floats or a sum has more than 65,536 terms.
 pub fn summed(data: &LazyTensor, axes: &[usize]) -> Option<LazyTensor> {
     let known = axes.iter().all(|axis| *axis < data.shape.len());
     (known && super::formula::is_float(data.dtype))
@@ -55,7 +55,7 @@ pub(super) fn along(
     if size == 0 || size > GROUP {
         return None;
     }
-    // Axes of one place are anywhere.
+    // An axis of extent 1 can be at any position.
     order.retain(|axis| data.shape.get(*axis) != Some(&1));
     let turned = if order.is_sorted() {
         data.clone()

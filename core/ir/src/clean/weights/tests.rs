@@ -9,7 +9,7 @@ fn made(model: &mut Model) -> usize {
     weights(model, false, &mut room)
 }
 
-/// A model whose constants with a dot in their names are weights, and what was made of it.
+/// Returns a model whose constants with a dot in their names are weights, and the model after folding.
 fn folded(text: &str) -> (Model, Model, usize) {
     let mut model = Model::parse(text).unwrap();
     for initializer in &mut model.graph.initializers {
@@ -25,7 +25,7 @@ fn folded(text: &str) -> (Model, Model, usize) {
     (before, model, count)
 }
 
-/// Holds what two models compute of `x`, two rows of three, against each other, bit for bit.
+/// Asserts that two models compute the same from `x`, two rows of three, bit for bit.
 fn same(before: &Model, after: &Model) {
     let numbers = vec![0.5, -1.0, 2.0, 3.0, 0.25, -0.125];
     let x = Tensor::of_floats(DType::F32, vec![2, 3], numbers).unwrap();

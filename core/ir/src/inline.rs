@@ -1,6 +1,6 @@
-//! Calls of local functions, replaced by what the functions compute.
+//! Inlines calls of local functions.
 //!
-//! Functions call earlier ones only. They are worked on in that order, so that what is put into a graph has no such calls any more.
+//! Functions call only earlier ones. They are processed in that order, so an inlined body has no calls left.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -67,16 +67,16 @@ fn agree(graph: &Graph, own: &[OpsetImport], here: &[OpsetImport]) -> bool {
     nodes.all(|(_, node)| version(own, &node.domain) == version(here, &node.domain))
 }
 
-/// A function on its way to the place of a call.
+/// A function that is being inlined at a call.
 struct Inlining<'a> {
     from: &'a Graph,
     graph: &'a mut Graph,
     symbols: &'a mut Symbols,
     opset: i64,
     call: NodeId,
-    /// What the attributes of the function are.
+    /// The values of the function's attributes.
     attributes: FxHashMap<Name, Attr>,
-    /// What stands for values of the function; `None` where nothing is given.
+    /// The value that replaces each value of the function; `None` for an omitted input.
     values: FxHashMap<ValueId, Option<ValueId>>,
 }
 
@@ -98,7 +98,7 @@ impl<'a> Inlining<'a> {
         Self { from, graph, symbols, opset, call, attributes, values }
     }
 
-    /// Puts the function in the place of the call; `None` where that is not possible, and nothing changed.
+    /// Replaces the call by the body; `None`, with the graph unchanged, if that is not possible.
     fn run(&mut self) -> Option<()> {
         let from = self.from;
         let home = self.graph.nodes[self.call].block?;
@@ -121,7 +121,7 @@ impl<'a> Inlining<'a> {
             if let Some(first) = named.get(&made) {
                 self.graph.replace_uses(output, *first);
             } else if self.is_new(made, home) {
-                // The value keeps its name and what is said about it.
+                // The value keeps its name and its stated type.
                 let ty = self.graph.values[made].ty.clone();
                 if let Some((dtype, shape)) = ty.dtype().zip(ty.shape()) {
                     self.graph.values[output].ty.fill(dtype, shape);
@@ -143,7 +143,7 @@ impl<'a> Inlining<'a> {
         matches!(self.graph.values[value].def, Def::Node(node, _) if !given && self.graph.nodes[node].block == Some(home))
     }
 
-    /// Copies what `block` holds into `into`, in front of `before`.
+    /// Copies the contents of `block` into `into`, in front of `before`.
     fn block(&mut self, block: BlockId, into: BlockId, before: Option<NodeId>) {
         let from = self.from;
         for constant in from.initializers.iter().filter(|constant| constant.block == block) {

@@ -1,18 +1,18 @@
-//! ONNX models as values, without any of the formats that they come from.
+//! The representation of ONNX models, independent of any file format.
 //!
 //! - [`ir`] is the graph: arenas, symbolic dimensions, a text form;
-//! - [`ops`] is what operators mean: inference and evaluation; [`valid`] checks that a model is one;
-//! - [`clean`] takes away what is known before a model runs, and what is computed twice;
-//! - [`equate`] gives dimensions that every run needs to be equal one name;
-//! - [`schedule`] orders nodes so that less memory is alive at once;
+//! - [`ops`] defines the semantics of operators: inference and evaluation; [`valid`] checks models;
+//! - [`clean`] folds constants, merges common subexpressions and simplifies control flow;
+//! - [`equate`] gives dimensions that are equal in every run one name;
+//! - [`schedule`] orders nodes to lower peak memory;
 //! - [`inline`] replaces calls of local functions;
-//! - [`layout`] computes parts of a graph in another layout, where that takes transposes away;
-//! - [`tensor`] holds the bytes behind initializers, which stay on disk until they are written;
+//! - [`layout`] computes regions of a graph in another layout if that removes transposes;
+//! - [`tensor`] holds the data of initializers, which stay on disk until they are written;
 //! - [`onnx`] reads ONNX files, [`write`](mod@write) plans, streams and publishes them;
-//! - [`trace`] records how long parts of the work take, for whoever asks;
-//! - [`diagnose`] says what is wrong, with a stable code and the line that it comes from.
+//! - [`trace`] records how long parts of the work take, on request;
+//! - [`diagnose`] reports problems, with a stable code and a source line.
 
-// What comes from outside never panics; tests may.
+// Code that handles outside input never panics; tests may.
 #![cfg_attr(
     not(test),
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)

@@ -1,4 +1,4 @@
-//! Hygiene that every graph gets: what nothing reads goes, and what stands twice stands once.
+//! Cleanup for every graph: removes dead nodes and values, and merges duplicates.
 //!
 //! Linear in the size of the graph, and the result depends on the graph alone.
 
@@ -19,7 +19,7 @@ pub use duplicates::constants;
 pub use layouts::layouts;
 pub use names::{folded, names, turned, underived};
 
-/// What was removed.
+/// The number of removed items by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tidied {
     /// Nodes whose results nothing reads.
@@ -47,7 +47,7 @@ pub fn model(model: &mut Model) -> Tidied {
     tidied
 }
 
-/// What calls of a function name it by.
+/// Returns the identity that calls use for a function: domain, name, overload.
 fn called_as(function: &Function) -> (Name, Name, Name) {
     (function.domain.as_str().into(), function.name.as_str().into(), function.overload.as_str().into())
 }
@@ -65,7 +65,7 @@ pub fn tidy(graph: &mut Graph) -> Tidied {
     let merged_nodes = duplicates::sizes(graph);
     let dead_nodes = dead::nodes(graph);
     let dead_initializers = dead::initializers(graph);
-    // Merged nodes and constants are what is dead after merging; each counts once.
+    // Merged nodes and constants are dead after merging; count each once.
     Tidied {
         dead_nodes: dead_nodes.saturating_sub(merged_nodes),
         dead_initializers: dead_initializers.saturating_sub(merged_constants),

@@ -21,8 +21,8 @@ macro_rules! codes {
 pub struct Code(Cow<'static, str>);
 
 impl Code {
-    /// A code of a plugin's own: what the plugin calls it, after the plugin's id, so that it is never taken
-    /// for another plugin's or for one of onnxport's.
+    /// Returns a code of a plugin: the plugin's own name for it, prefixed with the plugin's id so that it cannot be
+    /// confused with a code of another plugin or of onnxport.
     pub fn of_plugin(plugin: &str, code: &str) -> Self {
         Self(Cow::Owned(format!("{plugin}:{code}")))
     }

@@ -75,7 +75,7 @@ impl Diagnostic {
         self
     }
 
-    /// Adds what can be pasted.
+    /// Adds suggestions.
     #[must_use]
     pub fn suggest(mut self, suggestions: impl IntoIterator<Item = Suggestion>) -> Self {
         self.suggestions.extend(suggestions);
@@ -105,12 +105,12 @@ impl std::error::Error for Diagnostic {}
 pub struct Report {
     /// In the order in which they were found.
     pub diagnostics: Vec<Diagnostic>,
-    /// What the diagnostics' origins mean.
+    /// The origins that the diagnostics refer to.
     pub origins: Origins,
 }
 
 impl Report {
-    /// A report of a single error that has no place in a program.
+    /// Returns a report of a single error without an origin.
     pub fn single(diagnostic: Diagnostic) -> Self {
         Self { diagnostics: vec![diagnostic], origins: Origins::default() }
     }
@@ -135,7 +135,7 @@ impl fmt::Display for Report {
 }
 
 impl fmt::Debug for Report {
-    /// As `Display`: what a `main` that returns the error, or an `unwrap`, shows to people.
+    /// As `Display`, so that a `main` that returns the error, or an `unwrap`, prints the report.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }

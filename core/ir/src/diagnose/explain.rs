@@ -1,5 +1,5 @@
-//! What `onnxport explain` teaches about each code: what it means, why it is, three ways out, an example. The texts
-//! stand in files, one for each group of codes.
+//! The explanations that `onnxport explain` prints for each code: meaning, cause, three ways out, an example. The
+//! texts are in files, one for each group of codes.
 
 use super::Code;
 
@@ -15,16 +15,16 @@ const TEXTS: &[&str] = &[
     include_str!("explain/plugins.txt"),
 ];
 
-/// What there is to know about a code.
+/// The explanation of a code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Explanation {
-    /// What happened.
+    /// The meaning of the code.
     pub means: &'static str,
     /// Why it happens, and why it is a problem.
     pub why: &'static str,
-    /// What to do, the likeliest first.
+    /// Ways to solve the problem, the likeliest first.
     pub ways_out: Vec<&'static str>,
-    /// A command and what it prints, a line each.
+    /// A command and its output, one entry per line.
     pub example: Vec<&'static str>,
 }
 
@@ -95,7 +95,7 @@ mod tests {
             assert!(!before.contains(&code), "{code} is explained twice");
             before.push(code);
             let texts = [found.means, found.why].into_iter().chain(found.ways_out).chain(found.example);
-            // What stands below a message can be the same for several.
+            // Several examples may show the same text below a message.
             for text in texts.filter(|text| !text.starts_with(['$', ' '])) {
                 let other = seen.insert(text, code);
                 assert_eq!(other, None, "{code} says what another text says: {text}");

@@ -1,4 +1,4 @@
-//! What onnxport says about an input: diagnostics with stable codes, and where each comes from.
+//! Diagnostics about an input, with stable codes and the origin of each.
 
 pub mod code;
 mod diagnostic;

@@ -40,8 +40,8 @@ impl Frame {
     }
 }
 
-/// Where a call of the exported program, and every node made from it, comes from: what is its own, and the [`Place`],
-/// which many calls share.
+/// The origin of a call of the exported program and of every node lowered from it: the name of the call, and the
+/// [`Place`], which many calls share.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Origin {
     /// The name of the exported node, `conv2d_3`.
@@ -49,7 +49,7 @@ pub struct Origin {
     place: Arc<Place>,
 }
 
-/// What calls of one operator in one line have in common.
+/// The parts of an origin that calls of one operator in one line share.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Place {
     /// The operator, `aten.conv2d.default`.

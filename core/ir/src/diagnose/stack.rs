@@ -1,4 +1,4 @@
-//! What PyTorch records of where a call comes from: paths of modules, and Python's stack.
+//! Parses PyTorch's records of the origin of a call: module paths and Python stacks.
 
 use super::Frame;
 

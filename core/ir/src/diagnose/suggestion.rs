@@ -1,4 +1,4 @@
-//! What a user can paste to go on.
+//! Suggestions: text that a user can paste to solve a problem.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// What begins a comment in the language of such suggestions.
+    /// Returns the prefix of comments in the language of such suggestions.
     pub const fn comment(self) -> &'static str {
         if matches!(self, Self::Plugin) { "//" } else { "#" }
     }
@@ -41,7 +41,7 @@ pub struct Suggestion {
     pub insert: Option<Insert>,
 }
 
-/// A place between two lines of a file.
+/// A position between two lines of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Insert {
     /// The file, as Python names it.

@@ -15,9 +15,9 @@ pub(super) enum Kind {
     Axis(usize),
     /// Its list of axes, which is this: an attribute, or an input.
     Axes(Vec<usize>, Option<usize>),
-    /// Reorder inputs that list one element, or several, for each axis.
+    /// Reorder inputs with a fixed number of elements per axis: (index of the input, elements per axis).
     Lists(Vec<(usize, usize)>),
-    /// As for `Lists`, of a reduction whose result has no transposed axis: it accepts either layout.
+    /// As `Axes`, of a reduction whose result has no transposed axis: it accepts either layout.
     Absorbs(Vec<usize>, Option<usize>),
 }
 

@@ -1,4 +1,4 @@
-//! A block in numbers: its nodes, the memory that each takes and reads, and which comes behind which.
+//! A block as numbers: its nodes, the memory that each allocates and reads, and their dependencies.
 
 use rustc_hash::FxHashMap;
 
@@ -6,21 +6,21 @@ use super::sizes::{Bytes, Sizes, TIMES};
 use crate::ir::{BlockId, Def, Graph, Node, NodeId, ValueId};
 use crate::ops::{Op, Traits, lookup, traits};
 
-/// What the nodes of a block do with memory. Nodes go by their places in the present order.
+/// The memory use of the nodes of a block. Nodes are identified by their indices in the present order.
 pub(super) struct Flow {
     pub(super) nodes: Vec<NodeId>,
     pub(super) steps: Vec<Step>,
     pub(super) buffers: Vec<Buffer>,
 }
 
-/// What a node takes part in.
+/// The buffers and dependencies of a node.
 #[derive(Default)]
 pub(super) struct Step {
     /// The buffers that it makes.
     pub(super) makes: Vec<u32>,
     /// The buffers that it reads, each once, in ascending order.
     pub(super) reads: Vec<u32>,
-    /// What its nested graphs hold at most while it runs, before they were ordered and since.
+    /// The peak memory of its nested graphs while it runs, before and after they were reordered.
     pub(super) inside: [Bytes; 2],
     /// The nodes that need it, each once.
     pub(super) after: Vec<u32>,
@@ -72,7 +72,7 @@ impl Flow {
             let hands_on = traits(node).has(Traits::RESHAPES);
             for value in node.outputs.iter().flatten() {
                 if hands_on {
-                    // What a weight or an input becomes takes nothing either.
+                    // An alias of a weight or an input takes no memory either.
                     let source = node.inputs.first().copied().flatten().and_then(|v| held.get(&v).copied());
                     held.extend(source.map(|buffer| (*value, buffer)));
                     continue;

@@ -1,14 +1,15 @@
-//! Orders that are made node by node: next comes what adds the fewest bytes, and among equals what the latest node led to.
+//! Greedy orders: the next node is the one that adds the fewest bytes; ties go to the node that the latest one made
+//! ready.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::flow::Flow;
 
-/// Nodes that can come next. One whose bytes changed stands there again; what stood there before does not count.
+/// The nodes that can come next. A node whose bytes changed is entered again, and its older entries are ignored.
 struct Ready {
     heap: BinaryHeap<Reverse<(i64, Reverse<u32>, u32)>>,
-    /// What a node adds; `None` where it cannot come, or came already.
+    /// The bytes that each node adds; `None` for a node that is not ready or was already taken.
     added: Vec<Option<i64>>,
     /// When the latest of the nodes came that had to come before it.
     since: Vec<u32>,
@@ -21,7 +22,7 @@ impl Ready {
         Self { heap: BinaryHeap::new(), added: vec![None; nodes], since: vec![0; nodes], waits }
     }
 
-    /// Enters a node, or enters it anew. Of equals that with the smallest `place` comes first.
+    /// Enters a node, or updates it. Among equals, the one with the smallest `place` comes first.
     fn enter(&mut self, node: u32, added: i64, place: u32) {
         if self.added[node as usize] != Some(added) {
             self.added[node as usize] = Some(added);
@@ -37,7 +38,7 @@ impl Ready {
         self.waits[node] == 0
     }
 
-    /// The next node; `node_at` says which node has a place.
+    /// Returns the next node; `node_at` maps a position to its node.
     fn next(&mut self, node_at: impl Fn(u32) -> u32) -> Option<u32> {
         while let Some(Reverse((added, _, place))) = self.heap.pop() {
             let node = node_at(place);
@@ -54,7 +55,7 @@ impl Ready {
     }
 }
 
-/// From the first node on: a node adds what it makes without what it is the last to read.
+/// Orders nodes from the first on: a node adds its outputs and frees the buffers that it is the last to read.
 pub(super) fn forwards(flow: &Flow) -> Vec<u32> {
     let mut left: Vec<u32> = flow.buffers.iter().map(|buffer| buffer.readers.len() as u32).collect();
     let added = |node: u32, left: &[u32]| {
@@ -93,7 +94,7 @@ pub(super) fn forwards(flow: &Flow) -> Vec<u32> {
     order
 }
 
-/// From the last node on: a node adds what it reads that nothing behind it reads, without what it makes.
+/// Orders nodes from the last on: a node adds the inputs that no later node reads and frees its outputs.
 pub(super) fn backwards(flow: &Flow) -> Vec<u32> {
     let nodes = flow.steps.len() as u32;
     let mut before: Vec<Vec<u32>> = vec![Vec::new(); flow.steps.len()];

@@ -1,13 +1,13 @@
-//! The order of nodes: among those that the edges allow, one in which fewer bytes are alive at once.
+//! Orders nodes, within their dependencies, so that fewer bytes are alive at once.
 //!
-//! It helps where nodes run in the order of the file. ONNX Runtime orders them anew unless its `execution_order` is
-//! `PRIORITY_BASED`.
+//! It helps runtimes that execute nodes in the order of the file. ONNX Runtime reorders them unless its
+//! `execution_order` is `PRIORITY_BASED`.
 //!
-//! What is counted are the values that nodes make, from the node that makes them to the last one that reads them. Weights and
-//! inputs are there all the time, whatever the order; a `Reshape` and its like hand on what they read. The transient values of a
-//! nested graph count at its node. Sizes that are open are assigned, twice, and an order is taken when it needs less at the
-//! first assignment and no more at the second; else nodes stay where they are. The time is linear in the size of the graph
-//! but for a logarithm, and the result depends on the model alone.
+//! A value is alive from the node that computes it to its last reader. Weights and inputs are not counted, because
+//! they are always there; the output of a `Reshape` or a similar node shares the buffer of its input. The transient
+//! values of a nested graph count at its node. Unknown sizes are assigned numbers, twice, and an order is accepted
+//! if it needs less memory for the first assignment and no more for the second; otherwise the order stays. The time
+//! is `O(n log n)` in the size of the graph, and the result depends on the model alone.
 
 mod flow;
 mod greedy;
@@ -25,7 +25,7 @@ use flow::Flow;
 use sizes::Bytes;
 pub(crate) use sizes::Sizes;
 
-/// What was done, at the sizes with which a program was traced, or 16 where nothing is known of one.
+/// The result of ordering, at the sizes with which the program was traced, or 16 for an unknown size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ordered {
     /// The most bytes that were alive at once, without weights and inputs.

@@ -1,4 +1,4 @@
-//! An order that differs from another one where a node is far from those that it should be near.
+//! Moves nodes of an order closer to the nodes that they should be near.
 
 use super::flow::Flow;
 
@@ -13,7 +13,7 @@ pub(super) fn order(flow: &Flow, order: &[u32]) -> Vec<u32> {
     let mut waits: Vec<u32> = flow.steps.iter().map(|step| step.needs).collect();
     let mut came = vec![false; order.len()];
     let (mut new, mut stack) = (Vec::with_capacity(order.len()), Vec::new());
-    // What adds bytes waits until it is needed, or for the end.
+    // Nodes that add bytes wait until they are needed, or for the end.
     let wanted = order.iter().filter(|node| !adds[**node as usize].is_positive()).chain(order);
     for node in wanted {
         stack.push(*node);
@@ -41,7 +41,7 @@ pub(super) fn order(flow: &Flow, order: &[u32]) -> Vec<u32> {
     new
 }
 
-/// What each node adds in `order`: what it makes without what it is the last to read.
+/// Returns the bytes that each node adds in `order`: its outputs less the buffers that it is the last to read.
 fn growth(flow: &Flow, order: &[u32]) -> Vec<i128> {
     let mut left: Vec<u32> = flow.buffers.iter().map(|buffer| buffer.readers.len() as u32).collect();
     let mut adds = vec![0_i128; order.len()];

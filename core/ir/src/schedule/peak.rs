@@ -1,4 +1,4 @@
-//! How many bytes are alive at once in an order.
+//! The peak memory of an order.
 
 use super::flow::Flow;
 use super::sizes::{Bytes, TIMES};

@@ -1,4 +1,4 @@
-//! How many bytes values take, with numbers in place of what is open.
+//! The sizes of values in bytes, with numbers for unknown extents.
 
 use crate::ir::{Type, ValueInfo};
 use crate::sym::{Dim, Symbols};
@@ -9,7 +9,7 @@ pub(crate) const TIMES: usize = 2;
 /// Bytes at each assignment.
 pub(crate) type Bytes = [u64; TIMES];
 
-/// What a size is at each assignment of which nothing is known.
+/// The extent assumed for unknown sizes at each assignment.
 const OPEN: [i64; TIMES] = [16, 256];
 
 /// By how much a size is more, at each assignment, than when the program was traced.
@@ -18,7 +18,7 @@ const TRACED: [i64; TIMES] = [1, 8];
 /// The numbers of all expressions of a model.
 pub(crate) struct Sizes {
     values: [Vec<Option<i64>>; TIMES],
-    /// How many values were asked about of which the rank or the element type is not known.
+    /// The number of values whose rank or element type is unknown.
     pub(super) unknown: usize,
 }
 

@@ -25,7 +25,7 @@ fn operators(model: &Model) -> Vec<&str> {
     model.graph.order(model.graph.main()).map(|node| model.graph.nodes[node].op.as_str()).collect()
 }
 
-/// The most bytes of f32 of 16 elements a column that are alive at once, found from the places of readers alone.
+/// Returns the peak memory for columns of 16 elements of f32, computed from the positions of readers alone.
 fn peak(graph: &Graph, order: &[NodeId]) -> u64 {
     let place = |node: NodeId| order.iter().position(|n| *n == node).unwrap();
     let bytes = |value: ValueId| {

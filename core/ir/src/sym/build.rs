@@ -78,8 +78,8 @@ impl Symbols {
         }
     }
 
-    /// `floor(a / divisor)`, with what the divisor divides in front of it: `(s0 + 5)//2` is `(s0 + 1)//2 + 2`. A quotient of a
-    /// quotient is one: `((s0//2) + 1)//2` is `(s0 + 2)//4`.
+    /// Returns `floor(a / divisor)`, with multiples of the divisor moved out: `(s0 + 5)//2` is `(s0 + 1)//2 + 2`.
+    /// Nested quotients are merged: `((s0//2) + 1)//2` is `(s0 + 2)//4`.
     fn floor_div_by(&mut self, a: Dim, divisor: i64) -> Dim {
         let (mut whole, mut rest, mut common, mut constant) = (Vec::new(), Vec::new(), divisor, 0);
         for mut term in self.terms(a) {
@@ -329,7 +329,7 @@ impl Symbols {
     /// The values of all expressions, as [`eval`](Self::eval) has them, by [`ExprId::raw`]; in linear time.
     pub fn eval_all(&self, value_of: &dyn Fn(super::SymId) -> Option<i64>) -> Vec<Option<i64>> {
         let mut values: Vec<Option<i64>> = Vec::with_capacity(self.exprs.len());
-        // What an expression is made of was there before it.
+        // The operands of an expression precede it.
         for expr in &self.exprs {
             let part = |dim: Dim| match dim {
                 Dim::Const(n) => Some(n),

@@ -4,8 +4,8 @@
 //! [`Symbols`] table keeps every expression once, in a canonical form (a sum of products whose
 //! factors are symbols or opaque operations such as a floor division).
 //!
-//! Expressions come from files, so that each is bounded before it is built, as is the table: beyond the
-//! bounds in `size.rs` the result is an opaque integer, about which nothing is known.
+//! Expressions come from files, so each is bounded before it is built, and so is the table: beyond the bounds in
+//! `size.rs` the result is an opaque, unknown integer.
 
 #![deny(clippy::arithmetic_side_effects)]
 

@@ -14,7 +14,8 @@ impl Symbols {
         out
     }
 
-    /// The text of `dim` in the text forms: as [`display`](Self::display), with names that are no words in quotes.
+    /// Returns `dim` as the text forms write it: as [`display`](Self::display), with quotes around names that are
+    /// not identifiers.
     pub fn quoted(&self, dim: Dim) -> String {
         let mut out = String::new();
         // Writing to a String cannot fail.
@@ -27,7 +28,7 @@ impl Symbols {
 #[derive(Clone, Copy)]
 struct Writer<'a> {
     symbols: &'a Symbols,
-    /// Names that are no words are in quotes.
+    /// Whether to quote names that are not identifiers.
     quoted: bool,
 }
 

@@ -16,7 +16,7 @@ const MAX_DEPTH: usize = 200;
 pub struct ParseError {
     /// The byte at which reading stopped.
     pub at: usize,
-    /// What was wrong there.
+    /// The problem at that position.
     pub message: String,
 }
 
@@ -63,7 +63,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What was not read yet.
+    /// Returns the unread input.
     fn rest(&self) -> &[u8] {
         self.text.get(self.at..).unwrap_or_default()
     }
@@ -155,7 +155,7 @@ impl Reader<'_> {
         if self.eat("(") { self.call(&word) } else { Ok(self.symbols.symbol(&word)) }
     }
 
-    /// A symbol whose name is no word, in the quotes of the text forms.
+    /// Reads a quoted symbol, whose name is not an identifier.
     fn quoted(&mut self) -> Result<Dim, ParseError> {
         let rest = self.text.get(self.at + 1..).and_then(|rest| std::str::from_utf8(rest).ok());
         match unquote(rest.unwrap_or_default()) {

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::{Dim, Expr, ExprId, SymId, Symbols, Term};
 
-/// Numbers for symbols, symbols that stand for others, and the expressions that were rewritten with them.
+/// Numbers for symbols, merged symbols, and a cache of rewritten expressions.
 #[derive(Debug, Default)]
 pub struct Substitution {
     numbers: FxHashMap<SymId, i64>,
@@ -21,7 +21,7 @@ impl Substitution {
         before
     }
 
-    /// `kept` stands for `replaced` from now on; neither has a number.
+    /// Replaces `replaced` by `kept` from now on; neither has a number.
     pub fn merge(&mut self, replaced: SymId, kept: SymId) {
         let kept = self.kept(kept);
         for other in self.merged.values_mut().filter(|other| **other == replaced) {
@@ -33,7 +33,7 @@ impl Substitution {
         self.rewritten.clear();
     }
 
-    /// The symbol that stands for `symbol`: mostly itself.
+    /// Returns the representative of `symbol`, mostly itself.
     pub fn kept(&self, symbol: SymId) -> SymId {
         self.merged.get(&symbol).copied().unwrap_or(symbol)
     }
@@ -125,8 +125,8 @@ impl Symbols {
         (x.coefficient.checked_add(y.coefficient) == Some(0)).then(|| (first.min(second), first.max(second)))
     }
 
-    /// Makes `kept` stand for `replaced`, within the values that both may take; `None`, and nothing is done, where there is no
-    /// such value, or where they were different when the program was traced.
+    /// Replaces `replaced` by `kept`, restricted to the range that both allow; `None`, with nothing changed, if
+    /// that range is empty or the symbols had different values when the program was traced.
     pub fn merge(&mut self, replaced: SymId, kept: SymId, with: &mut Substitution) -> Option<()> {
         let (old, new) = (self.get(replaced), self.get(kept));
         let range = old.range.and(new.range)?;

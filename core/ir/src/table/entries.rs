@@ -1,4 +1,4 @@
-//! The names of the entries of zip archives, by where they lie.
+//! The names of the entries of zip archives, by offset.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ pub(super) struct Entries {
 }
 
 impl Entries {
-    /// The entry that holds `len` bytes from `offset` of `file` on; `None` for what is no archive.
+    /// Returns the entry that holds `len` bytes of `file` from `offset` on; `None` if the file is not an archive.
     pub(super) fn name(&mut self, file: &MappedFile, offset: u64, len: u64) -> Option<String> {
         let at = self.files.iter().rposition(|(known, _)| known.same(file)).unwrap_or_else(|| {
             self.files.push((file.clone(), Archive::open(&Region::whole(file.clone()), "", 0)));
@@ -27,9 +27,9 @@ impl Entries {
 
 /// The stored entries of an archive.
 struct Archive {
-    /// Where each lies and what it is called, sorted.
+    /// The offset, region and name of each entry, sorted.
     entries: Vec<(u64, Region, String)>,
-    /// The archives among them, by place.
+    /// The nested archives, by index of their entry.
     nested: HashMap<usize, Option<Archive>>,
 }
 

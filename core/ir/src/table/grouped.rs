@@ -1,4 +1,4 @@
-//! Lists of names, short enough to be read.
+//! Abbreviates lists of names.
 
 use std::collections::BTreeSet;
 
@@ -19,8 +19,8 @@ pub fn type_text(dtype: DType, shape: &[u64]) -> String {
     format!("{dtype}{shape:?}")
 }
 
-/// Every name with what is to be said about it; names that differ in one number only, and about which
-/// the same is said, share a line: `layers.{0..79}.weight (80): f32[4, 4]`.
+/// Returns every name with its description; names that differ in a single number and have the same description
+/// share a line: `layers.{0..79}.weight (80): f32[4, 4]`.
 pub fn grouped(names: Vec<(String, String)>) -> Vec<String> {
     /// Names, each with its number.
     type Members = Vec<(String, Option<u64>)>;
@@ -80,7 +80,7 @@ mod tests {
             names(&["a.0.w", "a.1.w", "b", "a.2.w", "a.7.w"]),
             ["`a.{0..2,7}.w` (4): f32[2]", "`b`: f32[2]"]
         );
-        // The same number twice is no range.
+        // Equal numbers do not form a range.
         assert_eq!(names(&["a.1.w", "a.01.w", "a.2.w", "a.3.w"]).len(), 4);
     }
 }

@@ -1,4 +1,4 @@
-//! Tensors that are lazy: those of programs, of files of weights, and of models on their way.
+//! Summaries of lazy tensors: those of programs, of weight files, and of models that are not written yet.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::tensor::{Error, LazyTensor, MappedFile, Source};
 
-/// The space of what lies in memory; files come behind it.
+/// The address space of tensors in memory; those of files follow.
 const MEMORY: usize = 0;
 
 /// A table under construction.
@@ -24,7 +24,7 @@ pub struct Drafts<'a> {
     /// The first tensor of every view, by fingerprint and then by number.
     views: HashMap<u64, Vec<usize>>,
     seen: Vec<&'a LazyTensor>,
-    /// The spaces of what has no addresses, by name.
+    /// The spaces of sources without addresses, by name.
     others: HashMap<String, usize>,
 }
 
@@ -155,7 +155,7 @@ fn shifted(range: &Range<u64>, by: u64) -> Option<Range<u64>> {
     Some(range.start.checked_add(by)?..range.end.checked_add(by)?)
 }
 
-/// Whether both show the same elements of the same memory: equal bytes in two places are two tensors.
+/// Whether both show the same elements of the same memory; equal bytes at two addresses are two tensors.
 fn is_one(a: &LazyTensor, b: &LazyTensor) -> bool {
     let place = |tensor: &LazyTensor| match &tensor.transforms().0.source {
         Source::Inline(bytes) => Some((bytes.as_ptr(), bytes.len())),

@@ -1,4 +1,4 @@
-//! Where the bytes of tensors are, how they are seen, what happens to them, and which share them.
+//! Where the bytes of tensors are, how they are viewed and transformed, and which tensors share them.
 
 mod entries;
 mod grouped;
@@ -47,8 +47,8 @@ pub struct WeightTable {
 }
 
 impl WeightTable {
-    /// The initializers of the model at `path`, those of nested graphs included. What is wrong with one
-    /// of them stands in its [`problem`](TensorSummary::problem): see [`WeightTable::check`].
+    /// Reads the initializers of the model at `path`, including those of nested graphs. A problem with one of them
+    /// is recorded in its [`problem`](TensorSummary::problem): see [`WeightTable::check`].
     ///
     /// # Errors
     /// `OP101` and `OP110` for a file that is not readable or not a model.
@@ -56,8 +56,8 @@ impl WeightTable {
         Ok(model::table(&OnnxFile::declarations(path)?))
     }
 
-    /// Fails when the bytes of a tensor cannot be had: they lie outside of a model's folder or beyond the
-    /// end of a file, or the file is missing. Those that are still to be given are no error.
+    /// Fails if the bytes of a tensor are unavailable: they lie outside of the model's folder or beyond the end of
+    /// a file, or the file is missing. Unbound weights are not an error.
     ///
     /// # Errors
     /// `OP106` and `OP110`, each with the names of its tensors.

@@ -1,4 +1,4 @@
-//! The initializers of a model that was written.
+//! The initializers of an ONNX file.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::onnx::{
 /// The space of tensors that are still to be given, each storage an address; files come behind it.
 const WAITING: usize = 0;
 
-/// Characters of the name of a node that are shown in front of what is in it.
+/// The number of characters of a node's name that prefix the names in its bodies.
 const NAME: usize = 200;
 
 /// The table of the initializers of `file`.
@@ -36,9 +36,9 @@ pub(super) fn table(file: &OnnxFile) -> WeightTable {
 struct Reading {
     beside: Beside,
     states: HashSet<String>,
-    /// What the model waits for, by initializer.
+    /// Unbound weights, by initializer.
     waiting: HashMap<String, UnboundEntry>,
-    /// Files that the model points into and that are not what they were.
+    /// Files that the model points into and that changed since.
     changed: HashMap<String, String>,
     tensors: Vec<TensorSummary>,
     spans: Vec<Option<Span>>,
@@ -51,7 +51,7 @@ struct Reading {
 impl Reading {
     fn of(file: &OnnxFile) -> Self {
         let listed = |key: &str| file.metadata(key).unwrap_or("[]");
-        // What is malformed is an error where it is needed: for a run, for giving weights.
+        // Malformed metadata is an error only where it is needed: when the model runs or weights are bound.
         let states: Vec<State> = serde_json::from_str(listed(STATE_KEY)).unwrap_or_default();
         let waiting: Vec<UnboundEntry> = serde_json::from_str(listed(UNBOUND_KEY)).unwrap_or_default();
         let mut beside = Beside::of(file.path());
@@ -73,7 +73,7 @@ impl Reading {
         }
     }
 
-    /// Adds what the bodies of control flow hold, each name behind the node and the attribute.
+    /// Adds the initializers of control-flow bodies, each name prefixed with the node and the attribute.
     fn nested(&mut self, graph: &GraphProto, prefix: &str) {
         for node in &graph.node {
             for attribute in &node.attribute {

@@ -1,4 +1,4 @@
-//! What is said about one tensor.
+//! The summary of one tensor.
 
 use std::path::{Path, PathBuf};
 

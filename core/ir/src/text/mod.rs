@@ -1,5 +1,5 @@
-//! What the text forms of programs and of models have in common: words, quoted names, symbols, element
-//! types, extents, lines of source, and where a text is wrong.
+//! The shared syntax of the text forms of programs and models: words, quoted names, symbols, element types,
+//! extents, source lines and the positions of errors.
 
 mod lex;
 mod read;
@@ -19,7 +19,7 @@ pub struct TextError {
     pub line: usize,
     /// The column in characters, from 1.
     pub column: usize,
-    /// What was wrong there.
+    /// The problem at that position.
     pub message: String,
 }
 

@@ -1,4 +1,4 @@
-//! Reading what both text forms have.
+//! Parsers shared by both text forms.
 
 use super::{Lexer, TextError};
 use crate::diagnose::Frame;
@@ -14,13 +14,13 @@ pub trait Reader<'a>: Sized {
     /// The cursor.
     fn lexer(&mut self) -> &mut Lexer<'a>;
 
-    /// The symbols of what is read.
+    /// The symbols of the text.
     fn symbols(&mut self) -> &mut Symbols;
 
     /// How deep the nesting is.
     fn depth(&mut self) -> &mut usize;
 
-    /// Reads what is nested; `what` names it in the error of one that lies too deep.
+    /// Reads a nested construct; `what` names it in the error about excessive nesting.
     fn nested<T>(
         &mut self,
         what: &str,

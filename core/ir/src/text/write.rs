@@ -1,4 +1,4 @@
-//! Writing what both text forms have.
+//! Writers shared by both text forms.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -18,7 +18,7 @@ pub fn name(text: &str) -> Cow<'_, str> {
     if is_word(text) { Cow::Borrowed(text) } else { Cow::Owned(quote(text)) }
 }
 
-/// A line for every symbol of which something is known: `symbol s0 2..100 hint 3`.
+/// Writes a line for every symbol with known properties: `symbol s0 2..100 hint 3`.
 pub fn symbols(symbols: &Symbols) -> String {
     let mut out = String::new();
     for (_, symbol) in symbols.iter() {

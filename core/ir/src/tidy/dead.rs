@@ -1,4 +1,4 @@
-//! Removal of what nothing reads.
+//! Removal of dead nodes and constants.
 
 use crate::ir::{BlockId, Def, Graph, NodeId, ValueId};
 

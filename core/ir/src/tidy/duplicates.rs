@@ -1,4 +1,4 @@
-//! Merging of what is computed or stored twice.
+//! Merging of duplicate nodes and constants.
 
 use std::hash::{Hash, Hasher};
 
@@ -76,7 +76,7 @@ impl Scopes {
                 entered.push(print);
             }
         }
-        // What a nested block computes is out of sight behind it.
+        // Values of a nested block are out of scope after it.
         for print in entered {
             if let Some(twins) = self.seen.get_mut(&print) {
                 twins.pop();

@@ -1,4 +1,4 @@
-//! One stored copy for weights that show the same memory with their axes in another order.
+//! Stores one copy of weights that view the same memory with permuted axes.
 
 use rustc_hash::FxHashMap;
 

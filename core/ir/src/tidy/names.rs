@@ -1,4 +1,4 @@
-//! Names of weights, and of what is made of them.
+//! Names of weights and of weights derived from them.
 
 use ecow::eco_format;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -6,13 +6,14 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::ir::{Graph, ValueId};
 use crate::name::Name;
 
-/// What the name of a weight that is stored with its two axes turned ends in.
+/// The suffix of a weight that is stored transposed.
 const TURNED: &str = ".T";
 
-/// What the name of a weight that holds other values than the program's ends in.
+/// The suffix of a weight whose values differ from those of the program's weight.
 const FOLDED: &str = ".folded";
 
-/// The name of the weight `name` with its two axes turned. Who gives a weight by the program's name does not mistake it.
+/// Returns the name of the transposed weight `name`, so that nobody who binds weights by the program's names
+/// mistakes it.
 pub fn turned(name: &str) -> Name {
     if name.ends_with(FOLDED) || name.ends_with(TURNED) {
         return folded(name);
@@ -20,13 +21,14 @@ pub fn turned(name: &str) -> Name {
     eco_format!("{name}{TURNED}")
 }
 
-/// The name of what is made of the weight `name`.
+/// Returns the name of a weight derived from `name`.
 pub fn folded(name: &str) -> Name {
     let plain = name.strip_suffix(FOLDED).or_else(|| name.strip_suffix(TURNED)).unwrap_or(name);
     eco_format!("{plain}{FOLDED}")
 }
 
-/// The name of the weight that `name` was derived from: without `.T` or `.folded`, and what was appended to either.
+/// Returns the name of the weight that `name` was derived from: without `.T` or `.folded` and anything after
+/// either.
 pub fn underived(name: &str) -> &str {
     let derived = |at: &(usize, &str)| {
         let rest = name.get(at.0 + at.1.len()..).unwrap_or_default();
@@ -37,8 +39,8 @@ pub fn underived(name: &str) -> &str {
     found.and_then(|(at, _)| name.get(..at)).unwrap_or(name)
 }
 
-/// Gives a number to the name of every initializer that another one before it has: several may be made of one weight.
-/// One that nothing reads leaves its name to the others.
+/// Numbers initializers that share a name with an earlier one, because several may be derived from one weight. A
+/// dead initializer gives up its name.
 pub fn names(graph: &mut Graph) {
     let mut seen: FxHashSet<Name> = FxHashSet::default();
     let mut twice: Vec<(ValueId, Name)> = Vec::new();

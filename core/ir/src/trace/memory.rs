@@ -1,5 +1,5 @@
-//! The anonymous memory of the process: what it holds itself, without pages of mapped files, which the system can take
-//! back at any time.
+//! The anonymous memory of the process: all but the pages of mapped files, which the system can reclaim at any
+//! time.
 
 use std::sync::Arc;
 use std::thread;
@@ -10,7 +10,7 @@ use super::Trace;
 /// The time between two looks.
 const STEP: Duration = Duration::from_millis(5);
 
-/// Of what was seen between stages, steps of so many bytes are written.
+/// Samples between stages are written if they differ by at least this much.
 const STEP_BYTES: u64 = 1 << 20;
 
 /// The anonymous memory of this process in bytes: `RssAnon` of `/proc/self/status`. `None` where the system does not say.

@@ -1,7 +1,7 @@
-//! What a stretch of work consists of and how long each part takes, recorded for whoever asks.
+//! Records the parts of the work and how long each takes.
 //!
-//! A [`Trace`] belongs to its maker. It records the spans of threads that are inside of [`Trace::record`]; on other threads a
-//! span is a look at a variable of the thread. Work that goes on elsewhere takes the trace [`along`].
+//! A [`Trace`] belongs to its creator. It records the spans of threads inside [`Trace::record`]; on other threads,
+//! a span costs one look at a thread-local variable. Work that moves to another thread takes the trace [`along`].
 
 mod chrome;
 pub mod memory;
@@ -23,7 +23,7 @@ pub use stage::{OpenStage, Stage, StageMemory, stage};
 /// How many spans a trace keeps; the rest is counted.
 const KEPT: usize = 1 << 20;
 
-/// A recording of what threads do. Clones are the same one.
+/// A recording of spans. Clones share the recording.
 #[derive(Clone)]
 pub struct Trace {
     recording: Arc<Recording>,
@@ -42,7 +42,7 @@ struct Said {
     dropped: usize,
     /// Anonymous memory in bytes, at times since the start.
     memory: Vec<(Duration, u64)>,
-    /// Threads in the order in which they came; a number of one is its place here.
+    /// Threads in order of appearance; a thread's number is its index here.
     threads: Vec<(ThreadId, String)>,
 }
 
@@ -92,7 +92,7 @@ impl Trace {
         work()
     }
 
-    /// Writes what was recorded until now in the JSON format of Chrome's trace viewer, which Perfetto reads as well.
+    /// Writes the recording so far in the JSON format of Chrome's trace viewer, which Perfetto reads as well.
     ///
     /// # Errors
     /// Those of `out`.
@@ -115,7 +115,7 @@ impl Trace {
         self.recording.said.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks at the memory of the process; `None` where the system does not say. What is `kept` is written.
+    /// Samples the memory of the process; `None` if the system does not report it. A sample is written if `kept`.
     fn look(&self, kept: bool) -> Option<u64> {
         let bytes = memory::anonymous()?;
         self.recording.peak.fetch_max(bytes, Ordering::Relaxed);
@@ -133,7 +133,7 @@ impl fmt::Debug for Trace {
     }
 }
 
-/// What the thread was inside of, and is again.
+/// Restores the previous trace of the thread when dropped.
 struct Outer(Option<Inside>);
 
 impl Drop for Outer {
@@ -225,7 +225,7 @@ impl Span {
         let Some(Open { inside, category, name, details, start }) = self.open.take() else { return };
         let end = end();
         let recording = &inside.trace.recording;
-        // From one origin: what is inside of another span is so in whole nanoseconds as well.
+        // Both times are relative to one origin, so that nested spans stay nested after rounding to nanoseconds.
         let begun = start.saturating_duration_since(recording.start);
         let ended = end.saturating_duration_since(recording.start);
         let mut said = inside.trace.said();

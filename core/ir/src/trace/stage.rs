@@ -1,4 +1,4 @@
-//! Stages: the large parts of the work, which reports name.
+//! Stages: the large parts of the work that reports list.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -8,10 +8,10 @@ use serde::Serialize;
 
 use super::{Span, current, span_since};
 
-/// A stage, how long it took, and what memory it took.
+/// A finished stage, with its time and memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Stage {
-    /// What it is called.
+    /// The name of the stage.
     pub name: &'static str,
     /// Wall time.
     pub time: Duration,

@@ -1,4 +1,4 @@
-//! Checks that a model is one: structure, names, operator signatures, types.
+//! Validates models: structure, names, operator signatures, types.
 //!
 //! Every finding is an `OP401` diagnostic. The time is linear in the size of the model.
 
@@ -21,7 +21,7 @@ use crate::ir::opset::{MAX_OPSET, MIN_OPSET};
 use crate::ir::{Graph, Model, NodeId, OpsetImport, Type, ValueId};
 use crate::sym::{Dim, Symbols};
 
-/// Everything that is wrong with `model`; `stated` is what the program says about its values.
+/// Returns all problems of `model`; `stated` holds the types that the program states.
 pub fn validate(model: &Model, stated: &Stated) -> Vec<Diagnostic> {
     let mut cx = Cx::of(model);
     cx.imports(&model.opsets, model.header.is_none());
@@ -36,7 +36,7 @@ pub fn validate(model: &Model, stated: &Stated) -> Vec<Diagnostic> {
     let main = (&model.graph, stated, model.opsets.as_slice(), None);
     for (graph, stated, opsets, function) in std::iter::once(main).chain(functions) {
         (cx.opsets, cx.function) = (opsets, function);
-        // What follows relies on the structure.
+        // The remaining checks rely on a sound structure.
         if topology::check(&mut cx, graph) {
             let nodes = || graph.nodes.ids().filter(|n| graph.nodes[*n].block.is_some());
             schema::check(&mut cx, graph, nodes());
@@ -47,7 +47,7 @@ pub fn validate(model: &Model, stated: &Stated) -> Vec<Diagnostic> {
     cx.found
 }
 
-/// What is wrong with the structure of the main graph; everything else relies on it.
+/// Returns the structural problems of the main graph; all other checks rely on a sound structure.
 pub fn structure(model: &Model) -> Vec<Diagnostic> {
     let mut cx = Cx::of(model);
     topology::check(&mut cx, &model.graph);
@@ -85,7 +85,7 @@ pub fn correct_misrecorded(model: &mut Model) -> Vec<Diagnostic> {
     corrected
 }
 
-/// What is wrong with the signatures and types of some nodes of the main graph.
+/// Returns the problems with the signatures and types of some nodes of the main graph.
 pub fn nodes(model: &Model, nodes: &[NodeId]) -> Vec<Diagnostic> {
     let mut cx = Cx::of(model);
     schema::check(&mut cx, &model.graph, nodes.iter().copied());
@@ -98,14 +98,14 @@ pub fn contradiction(symbols: &mut Symbols, a: &Type, b: &Type) -> Option<(Strin
     types::differs(symbols, a, b)
 }
 
-/// What a call names: domain, name, overload.
+/// The identity of a callee: domain, name, overload.
 type Callee<'a> = (&'a str, &'a str, &'a str);
 
 struct Cx<'a> {
     model: &'a Model,
     origins: &'a Origins,
     symbols: Symbols,
-    /// The functions by what calls name.
+    /// The functions by identity.
     callees: FxHashMap<Callee<'a>, usize>,
     /// The operator sets of the graph that is checked.
     opsets: &'a [OpsetImport],
@@ -161,7 +161,7 @@ impl<'a> Cx<'a> {
 
     /// The operator sets of the model or a function; `required` says that ONNX's own must be among them.
     fn imports(&mut self, opsets: &[OpsetImport], required: bool) {
-        // What was made here is of one of the versions that are emitted; what was read may be older.
+        // Converted models have one of the emitted versions; imported ones may be older.
         let least = if self.model.header.is_some() { 1 } else { MIN_OPSET };
         let opset = opsets.iter().find(|o| o.domain.is_empty()).map(|o| o.version);
         if opset.map_or(required, |opset| !(least..=MAX_OPSET).contains(&opset)) {

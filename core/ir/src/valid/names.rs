@@ -1,10 +1,10 @@
-//! Names that a user of the model sees are unique.
+//! Names visible to users of the model are unique.
 
 use rustc_hash::FxHashSet;
 
 use super::Cx;
 
-/// The writer renames what clashes; for inputs, outputs and initializers that would be wrong.
+/// The writer renames duplicates, which would be wrong for inputs, outputs and initializers.
 pub(super) fn check(cx: &mut Cx<'_>) {
     let model = cx.model;
     let graph = &model.graph;

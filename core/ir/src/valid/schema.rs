@@ -34,8 +34,8 @@ pub(super) fn check(cx: &mut Cx<'_>, graph: &Graph, nodes: impl Iterator<Item = 
     }
 }
 
-/// A call of a local function passes what the function takes. A function calls those before it only, so that
-/// none calls itself.
+/// Checks that a call of a local function matches its signature. A function calls only earlier ones, so there is no
+/// recursion.
 fn call(cx: &mut Cx<'_>, graph: &Graph, id: NodeId, callee: usize) {
     let (model, node) = (cx.model, &graph.nodes[id]);
     let Some(function) = model.functions.get(callee) else { return };
@@ -115,7 +115,7 @@ fn attributes(cx: &mut Cx<'_>, graph: &Graph, id: NodeId, schema: &'static OpSch
     }
 }
 
-/// Every known type is one that the operator allows, and a type variable stands for one type.
+/// Checks that every known type is allowed by the operator, and that a type variable has a single type.
 fn types(cx: &mut Cx<'_>, graph: &Graph, id: NodeId, schema: &'static OpSchema) {
     let node: &Node = &graph.nodes[id];
     let mut bound: Vec<Option<TypeTag>> = vec![None; schema.type_vars.len()];
@@ -150,7 +150,7 @@ fn types(cx: &mut Cx<'_>, graph: &Graph, id: NodeId, schema: &'static OpSchema) 
     }
 }
 
-/// What the signatures call a type, where they have a name for it.
+/// Returns the tag of a type in signatures, if there is one.
 fn tag(ty: &Type) -> Option<TypeTag> {
     match ty {
         Type::Tensor { dtype, .. } => dtype.map(TypeTag::Tensor),

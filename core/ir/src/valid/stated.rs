@@ -1,4 +1,4 @@
-//! What the exported program says about values of the model.
+//! The types that the exported program states for values of the model.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ pub struct Stated {
 }
 
 impl Stated {
-    /// What is stated about `value`.
+    /// Returns the stated type of `value`.
     pub fn get(&self, value: ValueId) -> Option<&Arc<(DType, Shape)>> {
         self.types.get(value.index())?.as_ref()
     }

@@ -4,7 +4,7 @@ use crate::ops::infer;
 use crate::sym::{Dim, Range};
 use crate::tensor::{DType, LazyTensor};
 
-/// `y = x + w` with `x: f32[s0, 4]`, and what the test changes.
+/// `y = x + w` with `x: f32[s0, 4]`, and the parts that tests change.
 struct Bench {
     model: Model,
     stated: Stated,

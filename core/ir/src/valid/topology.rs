@@ -1,4 +1,4 @@
-//! Every use follows its definition, within sight, and the tables agree with each other.
+//! Every use follows its definition, within scope, and the tables are consistent.
 
 use rustc_hash::FxHashMap;
 
@@ -124,7 +124,7 @@ impl Walk<'_, '_> {
     }
 }
 
-/// Sets what a table says of number `at`, and returns what it said before.
+/// Sets entry `at` of a table, and returns the previous value.
 fn set(table: &mut [bool], at: usize, to: bool) -> bool {
     table.get_mut(at).is_some_and(|slot| std::mem::replace(slot, to))
 }

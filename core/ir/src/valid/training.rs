@@ -1,6 +1,6 @@
-//! How a model is trained: what that says fits the graph that it goes on from.
+//! Checks that training information fits the graph of the model.
 //!
-//! `TrainingInfoProto` in `onnx.proto` has the rules. The operators in it are not looked at.
+//! `TrainingInfoProto` in `onnx.proto` states the rules. Its operators are not checked.
 
 use onnxport_proto::{
     GraphProto, NodeProto, StringStringEntryProto, TensorProto, TrainingInfoProto, ValueInfoProto,
@@ -25,9 +25,9 @@ pub(super) fn check(cx: &mut Cx<'_>) {
 
 /// The names of the main graph.
 struct Main<'a> {
-    /// Of everything but what is nested.
+    /// The names of all values outside of nested graphs.
     values: FxHashSet<&'a str>,
-    /// Of what a training step may change.
+    /// The initializers, which a training step may change.
     initializers: FxHashSet<&'a str>,
     outputs: FxHashSet<&'a str>,
 }

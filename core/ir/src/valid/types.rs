@@ -1,5 +1,4 @@
-//! What is recorded about values agrees with what follows from their nodes and with what the
-//! program states.
+//! Recorded types of values agree with those inferred from their nodes and with those that the program states.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -79,7 +78,7 @@ fn typed<'a>(cx: &mut Cx<'_>, graph: &'a Graph, opset: i64) -> Cow<'a, Graph> {
     Cow::Owned(typed)
 }
 
-/// The inputs of a node in words, with what is known of each.
+/// Describes the inputs of a node, with the known part of each type.
 fn inputs(cx: &Cx<'_>, graph: &Graph, node: NodeId) -> String {
     let mut out = String::new();
     for value in graph.nodes[node].inputs.iter().flatten() {
@@ -94,7 +93,7 @@ fn inputs(cx: &Cx<'_>, graph: &Graph, node: NodeId) -> String {
     out
 }
 
-/// What a caller passes and receives has a type.
+/// Requires inputs and outputs of the graph to have types.
 pub(super) fn ends(cx: &mut Cx<'_>, graph: &Graph) {
     let main = &graph.blocks[graph.main()];
     let is_function = !std::ptr::eq(graph, &raw const cx.model.graph);

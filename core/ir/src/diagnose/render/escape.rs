@@ -1,7 +1,7 @@
-//! Text out of files and plugins, as readers may see it.
+//! Escapes text from files and plugins for display.
 //!
-//! Names can hold what moves the cursor of a terminal, starts an escape sequence, shows letters in another order than
-//! they stand in, or begins a line that looks like one of ours. Such characters are shown as `\\u{202e}`.
+//! Names can contain characters that move the cursor of a terminal, start an escape sequence, change the direction
+//! of text, or begin a line that looks like ours. Such characters are shown as `\\u{202e}`.
 
 use std::borrow::Cow;
 

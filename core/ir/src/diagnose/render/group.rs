@@ -1,4 +1,4 @@
-//! Diagnostics that say the same about several places, taken together.
+//! Groups diagnostics that report the same problem for several origins.
 
 use rustc_hash::FxHashMap;
 
@@ -10,7 +10,7 @@ pub(super) struct Group<'a> {
     pub first: &'a Diagnostic,
     /// How many there are.
     pub count: usize,
-    /// Their places, each source line or module once.
+    /// Their origins, without duplicates of a source line or module.
     pub places: Vec<&'a Origin>,
 }
 

@@ -1,4 +1,4 @@
-//! A report from records: what was found by somebody else, such as the Python package, and is rendered here.
+//! Builds a report from records of problems that another component found, such as the Python package.
 
 use serde::Deserialize;
 

@@ -38,7 +38,7 @@ pub fn sarif(report: &Report, root: &str) -> Value {
 /// An object that grows.
 type Object = Map<String, Value>;
 
-/// A code as a rule, with what `explain` teaches about it.
+/// Returns a code as a rule, with its explanation.
 fn rule(code: &Code) -> Value {
     let mut rule = Object::new();
     let mut put = |key: &str, value: Value| rule.insert(key.to_owned(), value);
@@ -90,7 +90,7 @@ fn result(report: &Report, diagnostic: &Diagnostic, rule: Option<usize>, root: &
     Value::Object(result)
 }
 
-/// A suggestion whose place is known, as an insertion of whole lines.
+/// Returns a suggestion with a known position, as an insertion of whole lines.
 fn fix(suggestion: &Suggestion, root: &str) -> Option<Value> {
     let place = suggestion.insert.as_ref()?;
     let line = place.line.max(1);

@@ -6,7 +6,7 @@ use super::escape::{one_line, printable};
 use super::group::{Group, groups};
 use crate::diagnose::{Code, Origin, Report, Severity, explanation};
 
-/// How many places of one problem are shown.
+/// The number of origins shown for each problem.
 const PLACES: usize = 3;
 
 /// The escape sequences around the parts of a text.
@@ -43,8 +43,8 @@ impl Palette {
     }
 }
 
-/// The report as text: per problem its code and message, where in the user's code it is, and the next
-/// step. Problems that differ only in their place are shown once, with the first places.
+/// Renders the report as text: for each problem its code and message, its position in the user's code, and the next
+/// step. Problems that differ only in their origin are shown once, with the first origins.
 pub fn text(report: &Report, palette: Palette) -> String {
     let mut out = String::new();
     for (i, group) in groups(report).iter().enumerate() {

@@ -38,7 +38,7 @@ pub enum Attr {
     /// The value that the caller of the enclosing function gives for one of its attributes: the name of that,
     /// and the type where it is not the one that the operator's signature states.
     Ref(String, Option<AttrKind>),
-    /// A text that is not UTF-8, such as what a runtime compiled.
+    /// A string that is not UTF-8, such as a compiled blob of a runtime.
     Bytes(Bytes),
     /// Texts of which at least one is not UTF-8.
     BytesList(Vec<Bytes>),

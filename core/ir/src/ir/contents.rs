@@ -1,4 +1,4 @@
-//! The elements of small integer values, which sizes are computed with.
+//! The elements of small integer values, such as sizes.
 
 use smallvec::SmallVec;
 

@@ -26,9 +26,9 @@ pub struct Graph {
     pub initializers: Vec<Initializer>,
     /// Constants in other forms.
     pub literals: Vec<LiteralConstant>,
-    /// What inputs are where a caller gives nothing.
+    /// The default values of inputs.
     pub defaults: Vec<DefaultValue>,
-    /// What the model says about parts of the graph.
+    /// Metadata of parts of the graph.
     pub notes: Notes,
     /// The contents of small integer values, as far as inference knows them.
     pub(super) shape_values: FxHashMap<ValueId, ShapeValue>,
@@ -82,7 +82,7 @@ impl Graph {
         self.returns.entry(value).or_default().push((block, index));
     }
 
-    /// Makes `outputs` what `block` returns.
+    /// Sets the outputs of `block`.
     pub fn set_outputs(&mut self, block: BlockId, outputs: impl IntoIterator<Item = ValueId>) {
         for value in std::mem::take(&mut self.blocks[block].outputs) {
             if let Some(places) = self.returns.get_mut(&value) {
@@ -132,7 +132,7 @@ impl Graph {
         }
     }
 
-    /// Swaps the places of two initializers in their order.
+    /// Swaps two initializers in their order.
     pub fn swap_initializers(&mut self, a: ValueId, b: ValueId) {
         let (Def::Initializer(i), Def::Initializer(j)) = (self.values[a].def, self.values[b].def) else {
             return;
@@ -239,7 +239,7 @@ impl Graph {
         }
     }
 
-    /// Exchanges the places where nodes define two values. Readers keep reading the value that they read.
+    /// Swaps the outputs of nodes that define two values. Readers keep reading the same values.
     pub fn swap_definitions(&mut self, a: ValueId, b: ValueId) {
         let (Def::Node(of_a, i), Def::Node(of_b, j)) = (self.values[a].def, self.values[b].def) else {
             return;
@@ -327,7 +327,7 @@ impl Graph {
         uses.push(place);
     }
 
-    /// Takes one use away; the last one moves to its place.
+    /// Removes one use; the last use moves to its index.
     fn drop_use(&mut self, value: ValueId, place: Use) {
         let at = self.nodes[place.node].places[place.index as usize];
         let uses = &mut self.values[value].uses;

@@ -1,4 +1,4 @@
-//! Constants in other forms than as dense numbers.
+//! Constants in forms other than dense numbers.
 
 use bytes::Bytes;
 
@@ -30,7 +30,8 @@ pub struct SparseTensor {
     pub shape: Vec<u64>,
     /// The stored elements, a vector.
     pub values: LazyTensor,
-    /// Where they stand, i64: `[stored]` places in the row-major order, or `[stored, rank]` coordinates.
+    /// The positions of the stored elements, i64: `[stored]` flat row-major indices, or `[stored, rank]`
+    /// coordinates.
     pub indices: LazyTensor,
 }
 
@@ -81,7 +82,7 @@ pub struct LiteralConstant {
     pub data: Literal,
 }
 
-/// What an input is where a caller gives nothing.
+/// The default value of an input.
 #[derive(Clone, Debug)]
 pub struct DefaultValue {
     /// The input.

@@ -1,4 +1,4 @@
-//! A whole model: the main graph, local functions and what surrounds them.
+//! A whole model: the main graph, local functions and metadata.
 
 use super::{About, Attribute, BlockId, Graph, Header, StateKind, ValueId};
 use crate::diagnose::Origins;
@@ -39,11 +39,11 @@ pub struct Function {
     pub overload: String,
     /// The names of its attributes that a call gives.
     pub attributes: Vec<String>,
-    /// The attributes that a call need not give, with what they are then.
+    /// The optional attributes, with their defaults.
     pub defaults: Vec<Attribute>,
     /// The operator sets that the body uses, sorted by domain; empty for those of the model.
     pub opsets: Vec<OpsetImport>,
-    /// What is said about it.
+    /// Its metadata.
     pub about: About,
     /// The body; its main block's inputs and outputs are the function's.
     pub graph: Graph,
@@ -56,7 +56,7 @@ pub struct State {
     pub input: ValueId,
     /// The position, among the outputs of the main block, of the value after the call.
     pub output: usize,
-    /// What the program mutates.
+    /// The kind of state that the program mutates.
     pub kind: StateKind,
     /// The fully qualified name of the buffer or parameter, or the name of the user input.
     pub name: String,
@@ -69,7 +69,7 @@ pub struct State {
 pub struct Artefact {
     /// Its name, without folders.
     pub file: String,
-    /// What it holds, a dense tensor of bytes.
+    /// Its contents, a dense tensor of bytes.
     pub data: LazyTensor,
     /// Their SHA-256 in hexadecimal.
     pub sha256: String,
@@ -83,7 +83,7 @@ pub struct Model {
     /// The names of the outputs of the main block, one to one. An output has a name of its own
     /// because the same value may be returned twice; the writer inserts `Identity` where needed.
     pub output_names: Vec<String>,
-    /// What outputs of the main block say about themselves as outputs, one to one, as far as anything is said.
+    /// Metadata of outputs of the main block, as outputs, one to one; may be shorter than the outputs.
     pub output_metadata: Vec<Vec<(String, String)>>,
     /// Local functions.
     pub functions: Vec<Function>,
@@ -99,8 +99,8 @@ pub struct Model {
     pub artefacts: Vec<Artefact>,
     /// Further metadata, sorted by key.
     pub metadata: Vec<(String, String)>,
-    /// What the model says about itself; `None` for one that was made here. The names of a model that was read
-    /// are kept, those of nested graphs included.
+    /// The header of an imported model; `None` for a converted one. An imported model keeps its names, including
+    /// those of nested graphs.
     pub header: Option<Header>,
 }
 

@@ -1,7 +1,7 @@
-//! What a model says about its parts beyond what they compute.
+//! Metadata of parts of a model.
 //!
-//! Only models that were read have notes. They stand beside the arenas, because few parts of few models
-//! have any, and are keyed by ids that are never given twice: the note of a removed node is merely unread.
+//! Only imported models have notes. They are stored beside the arenas, because few parts of few models have any,
+//! and are keyed by ids that are never reused: the note of a removed node is merely unread.
 
 use onnxport_proto::{DeviceConfigurationProto, NodeDeviceConfigurationProto, TrainingInfoProto};
 use rustc_hash::FxHashMap;
@@ -43,9 +43,9 @@ pub struct ValueNote {
     pub about: About,
     /// Documentation and metadata of the constant behind it.
     pub tensor: About,
-    /// What the value denotes, `IMAGE`; empty for nothing.
+    /// The denotation of the value, such as `IMAGE`; empty if there is none.
     pub denotation: String,
-    /// What its axes denote, `DATA_CHANNEL`; empty for nothing.
+    /// The denotations of its axes, such as `DATA_CHANNEL`; empty if there are none.
     pub axes: Vec<String>,
     /// The tensors that quantise it: `SCALE_TENSOR` and the name of one.
     pub quantised: Vec<(String, String)>,
@@ -85,7 +85,7 @@ pub struct Notes {
     pub dims: FxHashMap<Dim, String>,
 }
 
-/// What a model that was read says about itself.
+/// The metadata of an imported model as a whole.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Header {
     /// The version of the format. A model that needs a higher one is written with that.

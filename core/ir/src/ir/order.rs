@@ -1,9 +1,8 @@
-//! The order of nodes: a list per block, with a key in each node, so that which of two nodes comes first is
-//! a comparison.
+//! The order of nodes: a list per block, with a key in each node, so that comparing two nodes compares their keys.
 //!
-//! Keys leave gaps. Where one is used up, the nodes around it get new keys: as few as have room among as many
-//! keys as a share of all that shrinks with their number (Bender and others, *Two Simplified Algorithms for
-//! Maintaining Order in a List*, 2002), which is logarithmic work for an insertion in the mean.
+//! Keys leave gaps. When a gap is used up, the nodes around it get new keys: the smallest range of keys whose
+//! density is below a threshold that falls with the size of the range (Bender and others, *Two Simplified
+//! Algorithms for Maintaining Order in a List*, 2002). An insertion costs amortized logarithmic time.
 
 use super::{BlockId, Def, Graph, Node, NodeId, ValueId};
 
@@ -175,7 +174,7 @@ mod tests {
         graph.append(block, "", "Constant", [], Vec::new(), 1, None)
     }
 
-    /// The keys say what the list says.
+    /// Asserts that the keys agree with the list.
     fn agree(graph: &Graph, block: BlockId) {
         let order: Vec<NodeId> = graph.order(block).collect();
         assert!(order.windows(2).all(|pair| graph.is_before(pair[0], pair[1])), "{order:?}");
@@ -183,7 +182,7 @@ mod tests {
 
     #[test]
     fn keys_follow_the_list_wherever_nodes_go() {
-        // Without end at one place, at the front, and at places drawn by a generator.
+        // Inserts repeatedly at one position, at the front, and at pseudo-random positions.
         for draw in [|_, _| 1, |_, _| 0, |step: usize, length: usize| step.wrapping_mul(0x9E37_79B9) % length]
         {
             let mut graph = Graph::default();

@@ -1,4 +1,4 @@
-//! Whether two functions are the same: equal but for names, types and origins.
+//! Equality of functions up to names, types and origins.
 
 use rustc_hash::FxHashMap;
 

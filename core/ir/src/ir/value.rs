@@ -114,12 +114,12 @@ impl Type {
         ty
     }
 
-    /// Sets what is not known yet: the element type, the rank, single extents.
+    /// Fills in unknown parts: the element type, the rank, single extents.
     pub fn fill(&mut self, stated: DType, dims: &Shape) {
         self.combine(stated, dims, Option::or);
     }
 
-    /// As [`fill`](Self::fill), and states extents that are no numbers by the expressions of `dims`.
+    /// As [`fill`](Self::fill), and replaces symbolic extents by the expressions of `dims`.
     pub fn restate(&mut self, stated: DType, dims: &Shape) {
         self.combine(stated, dims, |have, more| match have {
             Some(Dim::Const(_)) => have,
@@ -151,7 +151,7 @@ impl Type {
         }
     }
 
-    /// Whether the kind of the value is known, with the types of what is in it.
+    /// Whether the kind of the value is known, with the types of its elements.
     pub fn is_stated(&self) -> bool {
         match self {
             Type::Unknown => false,
@@ -179,7 +179,7 @@ impl Type {
     }
 }
 
-/// What defines a value.
+/// The definition of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Def {
     /// The input of a block, by position.
@@ -194,7 +194,7 @@ pub enum Def {
     Gone,
 }
 
-/// One place where a value is used: an input of a node.
+/// A use of a value: an input of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Use {
     /// The node.
@@ -208,9 +208,9 @@ pub struct Use {
 pub struct ValueInfo {
     /// The name; `None` until the graph is written, for values that nobody named.
     pub name: Option<Name>,
-    /// What is known about it.
+    /// The known part of its type.
     pub ty: Type,
-    /// What defines it.
+    /// Its definition.
     pub def: Def,
     pub(crate) uses: SmallVec<[Use; 2]>,
 }

@@ -1,4 +1,4 @@
-//! The files beside a model that hold its weights, as far as they are there.
+//! The existing data files of a model.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use super::{Location, SourceFile, Weight};
 /// The folder of a model; every file in it is asked about once.
 pub struct Beside {
     folder: PathBuf,
-    /// The sizes of the files; `None` for what is missing or no file.
+    /// The sizes of the files; `None` if missing or not a file.
     lengths: BTreeMap<String, Option<u64>>,
 }
 
@@ -45,8 +45,8 @@ impl Beside {
         })
     }
 
-    /// What is wrong with a file that the model points into and does not own; `None` when it has the
-    /// size that it had, or is missing, which the initializers in it say.
+    /// Returns the problem with a file that the model points into and does not own; `None` if its size is
+    /// unchanged, or it is missing, which the initializers in it report.
     pub fn changed(&mut self, source: &SourceFile) -> Option<String> {
         let held = self.length(&source.location).filter(|held| *held != source.bytes)?;
         Some(format!(

@@ -1,4 +1,4 @@
-//! What onnxport says in the metadata of a model about its states and about weights that lie elsewhere.
+//! The metadata in which onnxport records the states of a model and its weights outside of the model.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
-//! Reading ONNX files: the declarations, without the bytes of weights.
+//! Reads the declarations of ONNX files, without the bytes of weights.
 //!
-//! The file is mapped, and what the decoded message holds of weights borrows the mapping.
+//! The file is mapped, and weights in the decoded message borrow the mapping.
 
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
@@ -102,7 +102,7 @@ impl OnnxFile {
         &self.proto.functions
     }
 
-    /// What wrote the file, with its version.
+    /// Returns the tool that wrote the file, with its version.
     pub fn producer(&self) -> String {
         format!("{} {}", self.proto.producer_name(), self.proto.producer_version()).trim().to_owned()
     }
@@ -123,11 +123,12 @@ impl OnnxFile {
         counts
     }
 
-    /// Whether every data file is there and long enough for what the model places in it, and those that
-    /// the model does not own have the size that they had.
+    /// Checks that every data file exists and is long enough for its weights, and that files which the model does
+    /// not own have the size that they had.
     ///
     /// # Errors
-    /// `OP110` that names the weight and its file, or what is damaged; `OP630` when the model was written without weights.
+    /// `OP110` with the weight and its file, or with the damage; `OP630` for a model that was written without
+    /// weights.
     pub fn check_data(&self) -> Result<(), Diagnostic> {
         let waiting = self.weights.iter().filter(|w| w.location.file() == Some(UNBOUND_LOCATION)).count();
         if waiting > 0 {

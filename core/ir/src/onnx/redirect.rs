@@ -1,8 +1,7 @@
-//! The places at which a model's message names its data files: listing them, and writing the model
-//! with other names in their stead.
+//! Lists the names of data files in a model's message, and writes the model with other names.
 //!
-//! The message is walked as bytes, so that a model of any size costs no memory and everything that is
-//! no name stays as it is.
+//! The message is walked as bytes, so a model of any size costs no memory, and all other bytes are copied
+//! unchanged.
 
 use std::io::{self, Write};
 
@@ -26,7 +25,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// What the field `number` holds, if it leads to external data.
+    /// Returns the type of the field `number`, if it leads to external data.
     fn field(self, number: u64) -> Option<Self> {
         Some(match (self, number) {
             (Self::Model, 7) | (Self::Training, 1 | 2) | (Self::Attribute, 6 | 11) => Self::Graph,

@@ -1,4 +1,4 @@
-//! What an ONNX file declares about its inputs, outputs and states, as far as a run needs it.
+//! The declared inputs, outputs and states of an ONNX file, as needed to run it.
 
 use std::path::Path;
 
@@ -64,7 +64,7 @@ pub struct State {
     pub name: String,
 }
 
-/// What a model declares; all else is passed over, however many nodes there are.
+/// The declarations of a model; everything else is skipped, however many nodes there are.
 #[derive(Clone, PartialEq, Message)]
 struct Head {
     #[prost(message, optional, tag = "7")]
@@ -73,7 +73,7 @@ struct Head {
     metadata_props: Vec<StringStringEntryProto>,
 }
 
-/// What a graph declares.
+/// The declarations of a graph.
 #[derive(Clone, PartialEq, Message)]
 struct Ends {
     #[prost(message, repeated, tag = "5")]

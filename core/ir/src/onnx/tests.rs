@@ -23,7 +23,7 @@ fn external(entries: &[(&str, &str)]) -> TensorProto {
     }
 }
 
-/// What opening a model with `tensor` as its weight, and checking its data, says.
+/// Returns the error of opening a model with the weight `tensor` and checking its data.
 fn said(dir: &Path, tensor: TensorProto) -> String {
     let graph = GraphProto { initializer: vec![tensor], ..GraphProto::default() };
     let model = ModelProto { graph: Some(graph), ..ModelProto::default() };

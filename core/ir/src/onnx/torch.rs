@@ -1,5 +1,5 @@
-//! The metadata by which PyTorch's exporter says where the parts of a model come from
-//! (`torch/onnx/_internal/exporter/_core.py` of PyTorch 2.15): its keys, and its texts written and read.
+//! The metadata in which PyTorch's exporter records the origin of parts of a model
+//! (`torch/onnx/_internal/exporter/_core.py` of PyTorch 2.15): its keys, and readers and writers of its texts.
 
 use crate::Name;
 use crate::diagnose::{Frame, ModuleCall, Origin, Place, frames, module_path};
@@ -17,13 +17,13 @@ pub const INPUT_NAMES: &str = "pkg.torch.onnx.input_names";
 pub const SCOPES: &str = "pkg.torch.onnx.name_scopes";
 /// On nodes: the Python stack of the call.
 pub const STACK: &str = "pkg.torch.onnx.stack_trace";
-/// On values: the name in the program of what the model calls otherwise.
+/// On values: the name in the program, if the model uses another one.
 pub const ORIGINAL_NAME: &str = "pkg.torch.onnx.original_node_name";
-/// On inputs and weights: what they are in the program.
+/// On inputs and weights: their kind in the program.
 pub const INPUT_KIND: &str = "pkg.torch.export.graph_signature.InputSpec.kind";
 /// On inputs and weights: whether the state dict holds a buffer.
 pub const PERSISTENT: &str = "pkg.torch.export.graph_signature.InputSpec.persistent";
-/// On outputs: what they are in the program.
+/// On outputs: their kind in the program.
 pub const OUTPUT_KIND: &str = "pkg.torch.export.graph_signature.OutputSpec.kind";
 /// On the main graph: the program's signature.
 pub const SIGNATURE: &str = "pkg.torch.export.ExportedProgram.graph_signature";
@@ -32,8 +32,8 @@ pub const RANGES: &str = "pkg.torch.export.ExportedProgram.range_constraints";
 /// On the main graph: the guards of the program, as a list in Python. PyTorch's exporter does not write them.
 pub const GUARDS: &str = "pkg.torch.export.ExportedProgram.guards";
 
-/// What PyTorch's exporter says of a node that comes from `origin`, sorted by key. `printed` is the call as PyTorch
-/// prints it; paths in the stack that begin with `root`, a folder, are written relative to it.
+/// Returns the metadata that PyTorch's exporter writes for a node with the origin `origin`, sorted by key.
+/// `printed` is the call as PyTorch prints it; stack paths below the folder `root` are written relative to it.
 pub fn describe(origin: &Origin, printed: Option<&str>, root: Option<&str>) -> Vec<(&'static str, String)> {
     let target = target(&origin.target);
     let mut names: Vec<String> =
@@ -48,8 +48,8 @@ pub fn describe(origin: &Origin, printed: Option<&str>, root: Option<&str>) -> V
     entries
 }
 
-/// What a node's metadata, of which `said` gives the entries by key, says about its origin, and the call as PyTorch
-/// prints it. `None` where it is not that of PyTorch's exporter.
+/// Parses the origin in a node's metadata, and returns it with the call as PyTorch prints it. `said` looks up an
+/// entry by key. `None` for metadata that PyTorch's exporter did not write.
 pub fn origin<'e>(said: impl Fn(&str) -> Option<&'e str>) -> Option<(Origin, Option<&'e str>)> {
     let mut scopes = python::read_list(said(SCOPES)?)?;
     let mut classes = python::read_list(said(CLASSES)?)?;

@@ -1,4 +1,4 @@
-//! The weights for which a model waits, as its metadata describes them.
+//! The unbound weights of a model, as its metadata describes them.
 
 use std::collections::HashMap;
 
@@ -7,10 +7,11 @@ use onnxport_proto::ModelProto;
 use super::{UNBOUND_KEY, UNBOUND_LOCATION, UnboundEntry, Weight};
 use crate::tensor::{DType, LazyTensor, Unbound};
 
-/// What the metadata says, in the order in which the model has its initializers; `None` where it waits for none.
+/// Returns the unbound weights of the metadata, in the order of the model's initializers; `None` if the model has
+/// all its weights.
 ///
 /// # Errors
-/// What is wrong with the metadata, as a sentence.
+/// The problem with the metadata, as a sentence.
 pub fn waiting(proto: &ModelProto) -> Result<Option<Vec<UnboundEntry>>, String> {
     let mut listed = proto.metadata_props.iter().filter(|entry| entry.key() == UNBOUND_KEY);
     let Some(entry) = listed.next() else { return Ok(None) };
@@ -25,7 +26,7 @@ impl UnboundEntry {
     /// The element type in the program.
     ///
     /// # Errors
-    /// When there is no such type, as a sentence.
+    /// If there is no such type, as a sentence.
     pub fn element(&self) -> Result<DType, String> {
         let known = DType::ALL.iter().find(|dtype| dtype.as_str() == self.dtype);
         known.copied().ok_or_else(|| format!("`{}` has the element type `{}`", self.name, self.dtype))
@@ -43,10 +44,10 @@ impl UnboundEntry {
     }
 }
 
-/// Holds the descriptions of the weights for which a model waits against each other and against its initializers.
+/// Checks the descriptions of unbound weights for consistency with each other and with the model's initializers.
 ///
 /// # Errors
-/// What contradicts itself, as a sentence.
+/// The contradiction, as a sentence.
 pub fn check_waiting(entries: &[UnboundEntry], weights: &[Weight]) -> Result<(), String> {
     let numbers: HashMap<&str, usize> =
         entries.iter().enumerate().map(|(at, entry)| (entry.initializer.as_str(), at)).collect();

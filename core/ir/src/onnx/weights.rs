@@ -1,4 +1,4 @@
-//! Initializers: what they are and where their bytes are.
+//! The declarations of initializers and the location of their data.
 
 use std::path::{Component, Path};
 
@@ -50,10 +50,10 @@ impl Location {
 }
 
 impl Weight {
-    /// What `tensor` states.
+    /// Reads the declaration of `tensor`.
     ///
     /// # Errors
-    /// What cannot be, to be read after its name.
+    /// The problem, as the rest of a sentence that starts with the tensor's name.
     pub fn read(tensor: &TensorProto) -> Result<Self, String> {
         let dtype = DType::from_onnx(tensor.data_type());
         let dims: Option<Vec<u64>> = tensor.dims.iter().map(|d| u64::try_from(*d).ok()).collect();

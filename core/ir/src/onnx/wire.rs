@@ -1,7 +1,7 @@
-//! The encoding of protocol buffers: fields of a message as bytes.
+//! The wire format of protocol buffers: the fields of a message as bytes.
 //!
-//! What must not change a file but for a few bytes, or is too large to be decoded, is walked with this. Everything
-//! else decodes messages.
+//! It walks messages that must stay unchanged but for a few bytes, or are too large to decode. All other messages
+//! are decoded.
 
 /// A field of a message.
 pub(crate) struct Field<'a> {
@@ -9,7 +9,7 @@ pub(crate) struct Field<'a> {
     pub(crate) number: u64,
     /// The key and everything else of the field.
     pub(crate) whole: &'a [u8],
-    /// What a length-delimited field holds.
+    /// The contents of a length-delimited field.
     pub(crate) payload: Option<&'a [u8]>,
 }
 

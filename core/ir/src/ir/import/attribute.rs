@@ -68,7 +68,7 @@ impl Importer {
     }
 }
 
-/// The type that an attribute states and, where it states none as in the oldest files, the one of what it holds.
+/// Returns the type that an attribute states or, in the oldest files, which state none, the type of its field.
 fn kind(proto: &AttributeProto) -> Res<AttributeType> {
     // Some exporters write every scalar field, zeros included: a zero alone says nothing.
     let held = [

@@ -10,7 +10,7 @@ use crate::diagnose::{Origin, OriginId, Place};
 use crate::ir::{About, BlockId, BlockNote, Constant, Def, DefaultValue, Literal, NodeNote, Type, ValueId};
 use crate::onnx::torch;
 
-/// What a graph declares about values, by name.
+/// The declarations of a graph, by name of the value.
 pub(super) type Declared = FxHashMap<String, ValueInfoProto>;
 
 impl Importer {
@@ -83,7 +83,7 @@ impl Importer {
         self.scope.define(name, value)
     }
 
-    /// Records what is declared about a value.
+    /// Records the declaration of a value.
     pub(super) fn declare(&mut self, value: ValueId, info: ValueInfoProto) -> Res<()> {
         let name = info.name.unwrap_or_default();
         if let Some(ty) = info.r#type {
@@ -101,7 +101,7 @@ impl Importer {
         Ok(())
     }
 
-    /// What is declared about an output of `block`: it describes the value, where that is made there.
+    /// Records the declaration of an output of `block`; it describes the value if the block defines it.
     fn output(&mut self, value: ValueId, info: ValueInfoProto, block: BlockId) -> Res<()> {
         let made_here = match self.graph.values[value].def {
             Def::Node(node, _) => self.graph.nodes[node].block == Some(block),
@@ -114,7 +114,8 @@ impl Importer {
         }
     }
 
-    /// What is declared about a value that no node makes: of an input or an initializer the type is known.
+    /// Records the declaration of a value that no node defines: the type of an input or initializer is known
+    /// already.
     fn late(&mut self, name: &str, info: ValueInfoProto) -> Res<()> {
         let Some(value) = self.scope.find(name) else { return Ok(()) };
         if self.graph.values[value].ty == Type::Unknown {
@@ -145,7 +146,7 @@ impl Importer {
         self.constant(name, Constant::Literal(Literal::Sparse(data)), about, block)
     }
 
-    /// A constant called `name`: what an input is where a caller gives nothing, or a value of its own.
+    /// Adds a constant called `name`: the default of an input, or a value of its own.
     fn constant(&mut self, name: String, data: Constant, about: About, block: BlockId) -> Res<()> {
         let input = self
             .scope
@@ -179,7 +180,7 @@ impl Importer {
         Ok(())
     }
 
-    /// A node. What is in its nested graphs is read before it, and stands in no order with it.
+    /// Adds a node. Its nested graphs are read before it and are not ordered relative to it.
     pub(super) fn node(&mut self, node: NodeProto, block: BlockId, declared: &mut Declared) -> Res<()> {
         let called = match node.name() {
             "" => node.op_type().to_owned(),
@@ -239,7 +240,7 @@ impl Importer {
         Ok(())
     }
 
-    /// Where a node comes from, for people: what it is called, and the module that its metadata names.
+    /// Returns the origin of a node for display: its name, and the module in its metadata.
     fn origin(&mut self, node: &NodeProto) -> OriginId {
         let said = |key: &str| {
             node.metadata_props.iter().find(|entry| entry.key() == key).map(StringStringEntryProto::value)

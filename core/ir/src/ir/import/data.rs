@@ -1,4 +1,4 @@
-//! Tensors: where their elements are.
+//! The data of tensors.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -13,7 +13,7 @@ use crate::onnx::{self, UNBOUND_LOCATION, Weight};
 use crate::tensor::data::count;
 use crate::tensor::{DType, LazyTensor, MappedFile, Source};
 
-/// Up to this many bytes belong to one tensor, and are compared by what they are rather than where.
+/// Data of up to this many bytes belong to one tensor, and are compared by value rather than by address.
 const SMALL_BYTES: usize = 1024;
 
 /// The model's file and the data files beside it, each mapped once.
@@ -38,7 +38,7 @@ impl Data {
         Self { folder, own: None, files: FxHashMap::default(), waiting: FxHashMap::default() }
     }
 
-    /// Takes what the metadata of `proto` says about weights that are still to be given.
+    /// Reads the unbound weights in the metadata of `proto`.
     pub(super) fn expect(&mut self, proto: &ModelProto) -> Res<()> {
         let Some(entries) = onnx::waiting(proto)? else { return Ok(()) };
         let tensors = proto.graph.iter().flat_map(|graph| &graph.initializer);
@@ -222,7 +222,7 @@ fn extents(dims: &[i64]) -> Res<Vec<u64>> {
     dims.ok_or_else(|| "has a negative extent".to_owned())
 }
 
-/// Whether the places of a sparse tensor are inside of it and rise, as ONNX asks: so each stands once.
+/// Whether the indices of a sparse tensor are in bounds and ascending, as ONNX requires, hence unique.
 fn is_ordered(sparse: &SparseTensor) -> bool {
     let Some(bytes) = sparse.indices.read() else { return false };
     let (chunks, _) = bytes.as_chunks::<8>();
@@ -267,7 +267,7 @@ fn is_typed(proto: &TensorProto) -> bool {
         && proto.string_data.is_empty())
 }
 
-/// The bytes of elements that are stored as numbers: see the fields of `TensorProto` for what stands where.
+/// Returns the bytes of elements that are stored as numbers: the fields of `TensorProto` document the encoding.
 fn typed(proto: TensorProto, dtype: DType) -> Res<Vec<u8>> {
     use DType as D;
     let filled = [

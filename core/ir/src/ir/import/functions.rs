@@ -11,7 +11,7 @@ use crate::ir::{Function, Graph, Type};
 /// The most nodes that calls of functions may add to those of the file.
 const EXPANSION: u64 = 1_000_000;
 
-/// What a call names: domain, name, overload.
+/// The identity of a function: domain, name, overload.
 type Key = (String, String, String);
 
 /// The functions, each behind those that it calls; otherwise in their order.
@@ -50,8 +50,8 @@ pub(super) fn expanded(model: &ModelProto) -> Res<(u64, u64)> {
     Ok((held, size(&main, &sizes)))
 }
 
-/// Whether a runtime can hold what becomes of a model when calls of its functions are replaced by their bodies: the
-/// size of the file does not bound it.
+/// Checks that a model stays of a manageable size when a runtime inlines its functions: the size of the file does
+/// not bound it.
 ///
 /// # Errors
 /// `OP702` beyond a million nodes more than the file holds; `OP110` when a function calls itself.
@@ -70,7 +70,7 @@ pub fn check_calls(model: &ModelProto) -> Result<(), Diagnostic> {
         .help(format!("calls of functions may add {EXPANSION} nodes; write the model with fewer of them")))
 }
 
-/// The functions by what calls name.
+/// Indexes the functions by identity.
 fn numbers(functions: &[FunctionProto]) -> Res<FxHashMap<Key, usize>> {
     let mut numbers: FxHashMap<Key, usize> = FxHashMap::default();
     for (number, function) in functions.iter().enumerate() {

@@ -1,12 +1,11 @@
-//! Reading ONNX models into the graph.
+//! Reads ONNX models into the graph.
 //!
-//! The file is mapped, and so are the data files that it names: no weight is copied, whatever its size.
-//! Names are resolved once, here: a use before its definition, a name that is defined twice, and a function
-//! that calls itself are refused. What a model says beyond what it computes becomes [`Notes`](super::Notes).
+//! The file is mapped, and so are the data files that it names: no weight is copied, whatever its size. Names are
+//! resolved once, here: a use before its definition, a name that is defined twice, and a recursive function are
+//! refused. Metadata becomes [`Notes`](super::Notes).
 //!
-//! A model that was read and is written again is the same: the same graphs, nodes, names and texts in the same
-//! order, constants of the same elements, whatever the form in which they were stored. What may differ is what
-//! has no meaning:
+//! Reading a model and writing it again preserves it: the same graphs, nodes, names and texts in the same order,
+//! and constants with the same elements, in whatever form they were stored. Only meaningless details may differ:
 //!
 //! - the form in which tensors are stored, and in which file;
 //! - the order of attributes, of imported operator sets, of metadata, of functions, of initializers and of
@@ -14,13 +13,13 @@
 //! - the domain `ai.onnx`, which is the empty one; empty texts, which are absent;
 //! - `value_info` of initializers, inputs and outputs, and of names that nothing defines;
 //! - names and documentation of tensors inside of attributes, documentation of attributes;
-//! - where tensors in training information lie, which come into the model;
+//! - the location of tensors in training information, which move into the model;
 //! - denotations inside of sequences, optionals and maps;
-//! - a name in a nested graph that hides one of a graph around it, which gets a number;
-//! - extents below zero, which are unknown ones.
+//! - a name in a nested graph that shadows an outer one, which gets a number;
+//! - negative extents, which are unknown ones.
 //!
-//! The time is linear in the size of the file, and recursion is bounded by the limit of nested messages that the
-//! decoder has, 100.
+//! The time is linear in the size of the file, and recursion is bounded by the decoder's limit of 100 nested
+//! messages.
 
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 

@@ -1,18 +1,18 @@
-//! The names in sight while blocks are read.
+//! The names in scope while blocks are read.
 
 use rustc_hash::FxHashMap;
 
 use super::Res;
 use crate::ir::ValueId;
 
-/// What a name means, and how deep the block is that defines it.
+/// The value of a name, and the depth of the block that defines it.
 type Meaning = (ValueId, usize);
 
 /// Names of nested blocks; an inner one hides an outer one.
 #[derive(Default)]
 pub(super) struct Scope {
     names: FxHashMap<String, Meaning>,
-    /// What to take back at the end of each open block.
+    /// The meanings to restore at the end of each open block.
     open: Vec<Vec<(String, Option<Meaning>)>>,
 }
 
@@ -43,7 +43,7 @@ impl Scope {
         Ok(())
     }
 
-    /// What `name` means here.
+    /// Resolves `name`.
     pub(super) fn find(&self, name: &str) -> Option<ValueId> {
         self.names.get(name).map(|(value, _)| *value)
     }

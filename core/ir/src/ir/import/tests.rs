@@ -131,7 +131,7 @@ fn every_form_of_a_tensor_is_read() {
     assert_eq!(with(9, &[2], &|t| t.int32_data = vec![0, 1]).unwrap(), [0, 1]);
     assert_eq!(with(3, &[1], &|t| t.int32_data = vec![-3]).unwrap(), [0xfd]);
     assert_eq!(with(22, &[3], &|t| t.int32_data = vec![-1, 7]).unwrap(), [0xff, 7]);
-    // What `onnx.numpy_helper` packs 1, 2, 3, 4 and 63 to.
+    // The bytes to which `onnx.numpy_helper` packs 1, 2, 3, 4 and 63.
     let six = |t: &mut TensorProto| t.int32_data = vec![1, 2, 3, 4, 63];
     assert_eq!(with(27, &[5], &six).unwrap(), [0x81, 0x30, 0x10, 0x3f]);
     assert_eq!(with(28, &[5], &six).unwrap(), [0x81, 0x30, 0x10, 0x3f]);
@@ -297,7 +297,7 @@ fn what_functions_become_when_they_are_run_is_counted_and_bounded() {
             vec![NodeProto { domain: some("my"), ..node(&last, &["x"], &["y"]) }];
         proto
     };
-    // Nodes that are calls are counted beside what they become.
+    // Calls are counted as well as the nodes of their bodies.
     assert_eq!(functions::expanded(&doubling(1)).unwrap(), (3, 1 + 2));
     assert_eq!(functions::expanded(&doubling(3)).unwrap(), (7, 1 + 2 + 4 + 8));
     assert!(check_calls(&doubling(18)).is_ok());
@@ -335,7 +335,7 @@ fn names_of_nested_graphs_are_kept_unless_they_hide_others() {
         let bodies = attributes.iter().map(|a| a.g.as_ref().unwrap());
         bodies.map(|g| (g.node[0].output[0].clone(), g.initializer[0].name().to_owned())).collect::<Vec<_>>()
     };
-    // Both branches have a `k`, and one makes what the whole is called.
+    // Both branches define a `k`, and one defines the name of the whole output.
     let kept = written(&read(model(both("y"))));
     assert_eq!(names(&kept), [("z".into(), "k".into()), ("y".to_owned(), "k".to_owned())]);
     let hidden = written(&read(model(both("r"))));
@@ -440,7 +440,7 @@ fn damaged_files_are_refused() {
     for end in 0..bytes.len() {
         std::fs::write(&path, &bytes[..end]).unwrap();
         if let Ok(model) = import(&path) {
-            // What remains may be a smaller model.
+            // The damaged file may still be a smaller valid model.
             valid::validate(&model, &valid::Stated::default());
         }
     }

@@ -1,4 +1,4 @@
-//! How a model is trained: messages that are kept as they are, but for where their tensors lie.
+//! Training information: messages that are kept unchanged, except for the location of their tensors.
 
 use onnxport_proto::{AttributeProto, GraphProto, SparseTensorProto, TrainingInfoProto};
 

@@ -8,7 +8,7 @@ use crate::ir::{Shape, Type};
 use crate::sym::Dim;
 use crate::tensor::DType;
 
-/// A type with what it denotes: itself, and its axes.
+/// A type with its denotation and those of its axes.
 pub(super) struct Stated {
     pub(super) ty: Type,
     pub(super) denotation: String,
@@ -16,7 +16,7 @@ pub(super) struct Stated {
 }
 
 impl Importer {
-    /// What a declaration states.
+    /// Returns the type and the denotations of a declaration.
     pub(super) fn stated(&mut self, proto: TypeProto) -> Res<Stated> {
         let denotation = proto.denotation.clone().unwrap_or_default();
         let shape = match &proto.value {

@@ -77,7 +77,7 @@ pub enum FormalType {
 pub struct TypeVar {
     /// The name.
     pub name: &'static str,
-    /// What it may stand for.
+    /// The types that it can be.
     pub allowed: &'static [TypeTag],
 }
 
@@ -101,7 +101,7 @@ pub struct AttrSchema {
     pub kind: AttrKind,
     /// Whether it must be given.
     pub required: bool,
-    /// What it is where it is not given, when the operator says so.
+    /// The default value that the operator declares.
     pub default: Option<AttrDefault>,
 }
 
@@ -206,7 +206,7 @@ impl AttrKind {
         })
     }
 
-    /// What a file calls this kind.
+    /// Returns the ONNX name of this kind.
     pub fn onnx(self) -> AttributeType {
         match self {
             Self::Float => AttributeType::Float,
@@ -249,7 +249,7 @@ impl AttrKind {
 }
 
 impl OpSchema {
-    /// What the attribute `name` is where it is not given, when the operator says so.
+    /// Returns the default of the attribute `name` that the operator declares.
     pub fn default_of(&self, name: &str) -> Option<AttrDefault> {
         self.attributes.iter().find(|attribute| attribute.name == name)?.default
     }
@@ -274,8 +274,8 @@ pub fn lookup_in(domain: &str, name: &str, version: i64) -> Result<Option<&'stat
     }
 }
 
-/// [`lookup_in`] for a model that somebody else wrote: ONNX Runtime has operators in ONNX's own domain that ONNX does not have
-/// there, and what optimises for it writes them. They are what ONNX calls otherwise, or has in later versions.
+/// As [`lookup_in`], for an imported model. ONNX Runtime adds operators to ONNX's own domain, and its optimizer
+/// writes them. They correspond to ONNX operators with other names or of later versions.
 ///
 /// # Errors
 /// [`Foreign`] for a foreign domain.

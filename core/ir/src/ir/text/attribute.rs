@@ -119,7 +119,7 @@ impl Parser<'_> {
         self.stored(dtype, shape)
     }
 
-    /// What a sparse tensor stores: `f32[2] [1.0, 2.0] at i64[2] [0, 7]`.
+    /// Reads the stored part of a sparse tensor: `f32[2] [1.0, 2.0] at i64[2] [0, 7]`.
     pub(super) fn stored(&mut self, dtype: DType, shape: Vec<u64>) -> Result<SparseTensor, TextError> {
         let values = self.tensor()?;
         if values.dtype != dtype {

@@ -13,8 +13,8 @@
 //! }
 //! ```
 //!
-//! A model that was read from a file starts with `read ir 10 note(…)`; notes say what it says about its parts,
-//! see [`Notes`](super::Notes).
+//! An imported model starts with `read ir 10 note(…)`; notes hold the metadata of its parts, see
+//! [`Notes`](super::Notes).
 //!
 //! A value without a name has a number. `_` is an absent input or output, `?` an unknown extent or
 //! element type; a type without brackets has no known rank. Tensors of more than 256 bytes are

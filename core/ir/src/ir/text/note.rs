@@ -1,4 +1,4 @@
-//! What a model says about its parts: `note(name "conv1", doc "text", meta "key" "value")`.
+//! Metadata of parts of a model: `note(name "conv1", doc "text", meta "key" "value")`.
 
 use onnxport_proto::{DeviceConfigurationProto, NodeDeviceConfigurationProto, TrainingInfoProto};
 use prost::Message;

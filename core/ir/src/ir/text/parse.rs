@@ -64,7 +64,7 @@ impl<'a> Reader<'a> for Parser<'a> {
 
 type Defined = Vec<String>;
 
-/// What stands where a value is defined.
+/// The text of a definition of a value.
 struct Definition {
     key: String,
     ty: Type,
@@ -200,7 +200,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Records what is said about a value.
+    /// Records the note of a value.
     fn say(&mut self, value: ValueId, note: Option<Box<ValueNote>>) {
         if let Some(note) = note {
             self.graph.notes.values.insert(value, *note);

@@ -62,7 +62,7 @@ struct Printer<'a> {
     numbers: FxHashMap<ValueId, usize>,
     /// The constants by the block that holds them.
     constants: FxHashMap<BlockId, Vec<ValueId>>,
-    /// What inputs are where a caller gives nothing.
+    /// The default values of inputs.
     defaults: FxHashMap<ValueId, &'a Constant>,
     out: String,
 }
@@ -78,7 +78,7 @@ impl<'a> Printer<'a> {
         Self { model, graph, numbers: FxHashMap::default(), constants, defaults, out }
     }
 
-    /// What stands between the name of a function and its body.
+    /// Writes the part between the name of a function and its body.
     fn signature(&mut self, function: &'a Function) {
         if !function.overload.is_empty() {
             self.put(format_args!(" overload {}", quote(&function.overload)));
@@ -326,7 +326,7 @@ impl<'a> Printer<'a> {
         self.tensor(&sparse.indices);
     }
 
-    /// A list; an empty one says of what.
+    /// Writes a list; an empty one states the kind of its items.
     fn items(&mut self, kind: &str, items: impl Iterator<Item = String>) {
         let items: Vec<String> = items.collect();
         let kind = if items.is_empty() { kind } else { "" };

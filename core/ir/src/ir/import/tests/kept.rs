@@ -1,4 +1,4 @@
-//! What nothing computes with, and what is still to be given: read and written again.
+//! Metadata and unbound weights survive reading and writing.
 
 use super::*;
 use crate::onnx::{UNBOUND_KEY, UNBOUND_LOCATION};
@@ -34,7 +34,7 @@ fn step() -> TrainingInfoProto {
     }
 }
 
-/// What a model with this training information is refused for.
+/// Returns the refusal of a model with this training information.
 fn misfit(info: TrainingInfoProto) -> String {
     let mut proto = model(graph());
     proto.training_info = vec![info];
@@ -57,7 +57,7 @@ fn training_information_is_kept_and_takes_its_tensors_along() {
     let rate = &mut wanted.algorithm.as_mut().unwrap().initializer[0];
     (rate.data_location, rate.external_data) = (None, Vec::new());
     rate.raw_data = Some(Bytes::from_static(&[1, 2, 3, 4, 5, 6, 7, 8]));
-    // Elsewhere there is no `w.bin`.
+    // There is no `w.bin` in the other folder.
     let out = written(&read);
     assert_eq!(out.training_info, [wanted]);
     assert_eq!(out.graph.as_ref().unwrap().node, proto.graph.unwrap().node);
@@ -104,7 +104,7 @@ fn training_information_fits_its_model() {
 
 #[test]
 fn new_names_are_not_those_of_training_information() {
-    // What the branch calls `y` hides what the main graph returns.
+    // The branch's `y` shadows the output of the main graph.
     let branch = GraphProto {
         node: vec![node("Relu", &["x"], &["y"])],
         output: vec![value("y", &["N", "2"])],

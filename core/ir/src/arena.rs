@@ -9,14 +9,14 @@ use std::num::NonZeroU32;
 ///
 /// An id is only meaningful with the arena that made it. `Option<Id<T>>` takes no more room than the id.
 pub struct Id<T> {
-    /// The index with all bits turned round.
+    /// The complement of the index.
     inverse: NonZeroU32,
     marker: PhantomData<fn() -> T>,
 }
 
 impl<T> Id<T> {
-    /// Makes the id of the element at `index`. No arena has one at the largest number, nor at the one before,
-    /// which stands for both.
+    /// Returns the id of the element at `index`. Arenas have no element at the two largest indices, which share an
+    /// id.
     pub const fn new(index: u32) -> Self {
         let inverse = match NonZeroU32::new(!index) {
             Some(inverse) => inverse,
@@ -75,7 +75,7 @@ const PAGE: usize = 1 << PAGE_BITS;
 
 /// A growing table whose elements are named by [`Id`] and are never removed.
 ///
-/// It grows by pages: one long list would be held twice whenever it moves to a larger place, and would keep room for
+/// It grows by pages: one long vector would be held twice whenever it is reallocated, and would keep capacity for
 /// as many elements again.
 #[derive(Clone, Debug)]
 pub struct Arena<T> {
@@ -89,7 +89,7 @@ impl<T> Default for Arena<T> {
     }
 }
 
-/// The page of an element, and its place there.
+/// Returns the page of an element, and its index in the page.
 const fn place(index: usize) -> (usize, usize) {
     (index >> PAGE_BITS, index & (PAGE - 1))
 }

@@ -1,6 +1,7 @@
-//! Dimensions that have names of their own and are equal in every run: the symbol of one stands for both.
+//! Gives dimensions with different names that are equal in every run the same symbol.
 //!
-//! A product sums over an extent of each operand, `Concat` needs the other extents to be equal, and so on: a run in which they
+//! A product sums over an extent of each operand, `Concat` requires the other extents to be equal, and so on: a run
+//! in which they differ fails. Only nodes of the main graph count, since every run executes these.
 //! differ fails. Only nodes of the main graph count, since every run runs these.
 
 use std::collections::BTreeMap;
@@ -54,8 +55,8 @@ impl Equated {
     }
 }
 
-/// Gives dimensions of the main graph that every run needs to be equal one symbol, whose range is what both ranges have in
-/// common. Of two names, one that somebody chose stays rather than one that an exporter made up.
+/// Merges the symbols of dimensions of the main graph that are equal in every run; the range of the merged symbol
+/// is the intersection. A name that a user chose takes precedence over a generated one.
 pub fn equate(model: &mut Model) -> Equated {
     let mut equated = Equated::default();
     if model.symbols.iter().nth(1).is_none() {

@@ -1,5 +1,5 @@
-//! Reading files that a user names. A pipe may wait for ever and a device may never end, so that only
-//! regular files are read, and only as much of them as they may have.
+//! Reads files that a user names. A pipe may block for ever and a device may never end, so only regular files are
+//! read, and only up to a limit.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -8,7 +8,7 @@ use std::path::Path;
 /// Opens the regular file at `path`.
 ///
 /// # Errors
-/// Those of opening a file; `InvalidInput` for what is none.
+/// Those of opening a file; `InvalidInput` if it is not a regular file.
 pub fn open(path: &Path) -> io::Result<File> {
     // To open a pipe waits for somebody who writes.
     if !std::fs::metadata(path)?.is_file() {

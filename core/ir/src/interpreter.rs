@@ -1,7 +1,8 @@
-//! The Python that the user works with, found without starting one.
+//! Finds the user's Python without starting one.
 //!
-//! Looked at, in this order: the Python that this process is, where it is one; the environments that `VIRTUAL_ENV` and
-//! `CONDA_PREFIX` name; the `python3` and the `python` of `PATH`. What packages one has is seen from its folders.
+//! Candidates, in this order: the Python that this process is, if it is one; the environments that `VIRTUAL_ENV`
+//! and `CONDA_PREFIX` name; the `python3` and the `python` of `PATH`. The installed packages are found from its
+//! folders.
 
 use std::env;
 use std::ffi::OsStr;
@@ -47,10 +48,11 @@ pub fn package(name: &str) -> Option<PathBuf> {
     active().iter().find_map(|python| python.package(name))
 }
 
-/// The active Python that lacks least of `packages`: what a launcher's Python has shows when it is started.
+/// Returns the active Python that lacks the fewest of `packages`; the packages of a launcher's Python are known
+/// only once it is started.
 ///
 /// # Errors
-/// A sentence where none is active.
+/// A sentence if none is active.
 pub fn with(packages: &[&str]) -> Result<Python, String> {
     let mut all = active();
     all.sort_by_key(|python| packages.iter().filter(|name| python.package(name).is_none()).count());
@@ -106,7 +108,7 @@ fn packages(interpreter: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let mut prefixes: Vec<PathBuf> = near.into_iter().collect();
     if !isolated {
         prefixes.extend(prefix(&real));
-        // Debian's own Python shares packages with what is installed by hand; users have theirs.
+        // Debian's own Python shares packages with manual installations under `/usr/local`; users have theirs.
         prefixes.extend(prefixes.contains(&PathBuf::from("/usr")).then(|| PathBuf::from("/usr/local")));
         prefixes.extend(home.map(|home| home.join(".local")));
     }

@@ -1,4 +1,4 @@
 //! Names, of which graphs hold millions.
 
-/// A text that stands in place up to 15 bytes, which most names have; the clones of a longer one share it.
+/// A string that is stored inline up to 15 bytes, as most names are; the clones of a longer one share it.
 pub type Name = ecow::EcoString;

@@ -72,7 +72,7 @@ pub fn read_list(list: &str) -> Option<Vec<String>> {
     Some(texts)
 }
 
-/// The character that an escape behind a backslash stands for.
+/// Returns the character of an escape sequence, without its backslash.
 fn escaped(chars: &mut impl Iterator<Item = (usize, char)>) -> Option<char> {
     let (_, kind) = chars.next()?;
     let digits = match kind {

@@ -1,4 +1,4 @@
-//! Texts in quotes, as the text forms and expressions have them.
+//! Quoted strings, as in the text forms and in expressions.
 
 use std::fmt::Write;
 
@@ -22,10 +22,10 @@ pub fn quote(text: &str) -> String {
     out
 }
 
-/// Reads a text behind its opening quote: what it says, and the bytes up to and with the closing one.
+/// Reads a string after its opening quote; returns its value, and the length up to and with the closing quote.
 ///
 /// # Errors
-/// The byte at which it is wrong, and why.
+/// The position of the error, and its reason.
 pub(crate) fn unquote(text: &str) -> Result<(String, usize), (usize, &'static str)> {
     let mut out = String::new();
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! Numbers that look random, and are the same in every run.
+//! A generator of pseudo-random numbers that are the same in every run.
 
 use std::f64::consts::TAU;
 

@@ -1,8 +1,8 @@
-//! What a state of a model is in the program.
+//! The kinds of state of a model.
 
 use std::str::FromStr;
 
-/// What a program mutates.
+/// The kind of state that a program mutates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StateKind {
     /// A buffer of the module.

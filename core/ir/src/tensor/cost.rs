@@ -1,4 +1,4 @@
-//! How much is made at a time, and the memory that it takes.
+//! The size of pieces and the memory that evaluating one takes.
 
 use super::joined::{Extent, Operation, Span};
 use super::transform::quantise;
@@ -53,7 +53,7 @@ pub(super) fn granule_input(derived: &Derived) -> u64 {
     }
 }
 
-/// What a piece takes that reads across the source: rows of the result, one for each element of a stretch.
+/// Returns the size of a piece that reads across the source: rows of the result, one for each element of a stretch.
 pub(super) fn strided_piece(tensor: &LazyTensor) -> u64 {
     let row = tensor.shape.last().copied().unwrap_or(1).saturating_mul(unit(tensor));
     match &tensor.source {
@@ -97,7 +97,7 @@ pub(super) fn cost(tensor: &LazyTensor, elements: u64, tile: u64) -> u64 {
     let input = &derived.input;
     let needed = match &derived.transform {
         Transform::Cast(_) | Transform::Unary(_) => cost(input, elements, tile),
-        // What the weight itself is made from comes on top of its values.
+        // The inputs of the weight take memory in addition to its values.
         Transform::Quantise(quantise) => quantise.memory(input, elements, tile).saturating_add(
             if matches!(input.source, Source::Derived(_) | Source::Joined(_)) {
                 cost(input, step(input).max(tile), tile)
@@ -118,7 +118,7 @@ fn cost_of_inputs(joined: &Joined, elements: u64, tile: u64) -> u64 {
     let needed = |input: &LazyTensor, wanted: u64| {
         let total = input.elements().unwrap_or(u64::MAX);
         let granule = step(input);
-        // Pieces of the result are not pieces of the inputs: what lies at both ends is made in part.
+        // Pieces of the result are not aligned with pieces of the inputs: those at both ends are evaluated in part.
         if granule == 1 {
             return cost(input, wanted.min(total), tile);
         }

@@ -53,7 +53,7 @@ pub struct Unbound {
     pub strides: Option<Vec<u64>>,
 }
 
-/// What several tensors can show.
+/// Memory that several tensors can view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Memory<'a> {
     /// A file, by [`MappedFile::id`].
@@ -74,8 +74,7 @@ pub fn count(shape: &[u64]) -> Option<u64> {
 }
 
 impl Unbound {
-    /// The tensor, as dense as the one that will be given: its place in the storage says only which
-    /// tensors are one.
+    /// Returns a dense tensor like the one that will be bound; its storage and offset only identify tied tensors.
     pub fn into_tensor(self) -> LazyTensor {
         let (dtype, shape) = (self.dtype, self.shape.clone());
         LazyTensor { dtype, shape, source: Source::Unbound(Arc::new(self)), offset: 0, strides: None }
@@ -126,7 +125,7 @@ impl LazyTensor {
         Self { dtype, shape, source: Source::Inline(bytes.into()), offset: 0, strides: None }
     }
 
-    /// The tensors that the graph of transforms starts from; one that is read in two places comes twice.
+    /// Returns the leaves of the graph of transforms; a tensor that is read twice occurs twice.
     pub fn leaves(&self) -> Vec<&Self> {
         let (mut leaves, mut left) = (Vec::new(), vec![self]);
         while let Some(tensor) = left.pop() {
@@ -139,7 +138,7 @@ impl LazyTensor {
         leaves
     }
 
-    /// What is still to be given, if the tensor has no bytes yet; the first of several.
+    /// Returns the first unbound tensor that the bytes depend on, if any.
     pub fn unbound(&self) -> Option<&Unbound> {
         match &self.source {
             Source::Unbound(unbound) => Some(unbound),
@@ -204,8 +203,8 @@ impl LazyTensor {
 
     /// The dense bytes, borrowed from the source when the view allows it; for small tensors.
     ///
-    /// Returns `None` when they cannot be had: the source is shorter than the view claims, a transform
-    /// does not take a value, a view repeats its elements beyond what memory holds.
+    /// Returns `None` if they are unavailable: the source is shorter than the view, a transform refuses a value, or
+    /// a view repeats its elements beyond the available memory.
     pub fn read(&self) -> Option<Cow<'_, [u8]>> {
         if let (
             Source::Mapped { .. } | Source::Lent(_) | Source::Inline(_) | Source::Unbound(_),
@@ -239,8 +238,8 @@ impl LazyTensor {
         self.memories().iter().any(|(a, x)| others.iter().any(|(b, y)| a == b && meet(x, y)))
     }
 
-    /// What other tensors may show as well, and the bytes of it from the first element to the last. Bytes in
-    /// memory that is not lent belong to one tensor.
+    /// Returns the memory that other tensors may view as well, each with the byte range from the first element to
+    /// the last. Bytes in memory that is not lent belong to one tensor.
     pub fn memories(&self) -> Vec<(Memory<'_>, Range<u64>)> {
         self.leaves().into_iter().filter_map(Self::memory).collect()
     }
@@ -256,8 +255,8 @@ impl LazyTensor {
         Some((memory, first.checked_add(reach.start)?..first.checked_add(reach.end)?))
     }
 
-    /// The bytes of the source from the first element to the last, what lies between them included; `None`
-    /// where there are none, and for what is made of several tensors.
+    /// Returns the byte range of the source from the first element to the last, gaps included; `None` for an empty
+    /// tensor and for one computed from several tensors.
     pub fn reach(&self) -> Option<Range<u64>> {
         let (dtype, shape, skipped, strides) = match &self.source {
             Source::Unbound(u) => (u.dtype, &u.shape, u.offset, &u.strides),

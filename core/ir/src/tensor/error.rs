@@ -1,4 +1,4 @@
-//! Why the bytes of a tensor cannot be had.
+//! Why the bytes of a tensor are unavailable.
 
 use std::fmt;
 use std::io;
@@ -16,7 +16,7 @@ pub enum Error {
     View(&'static str),
     /// Nobody has given the bytes yet.
     Unbound(String),
-    /// A value has no place in the type that it is to become.
+    /// A value cannot be represented in the target type.
     Value(String),
     /// Even the smallest piece takes more memory than there is.
     Budget {
@@ -56,7 +56,7 @@ impl Error {
         Error::Of(name.to_owned(), Box::new(self))
     }
 
-    /// What a plugin is told to have done, if that is the reason.
+    /// Returns the diagnostic of a plugin, if a plugin failed.
     pub fn plugin(&self) -> Option<&Diagnostic> {
         match self {
             Error::Plugin(diagnostic) => Some(diagnostic),

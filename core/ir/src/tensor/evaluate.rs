@@ -1,4 +1,4 @@
-//! Making the elements of one piece of a tensor.
+//! Evaluates one piece of a tensor.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ pub(super) struct Scratch {
     /// piece has the same buffers for the same things.
     free: Vec<Vec<u8>>,
     kept: Kept,
-    /// What [`Self::kept`] is of, by address.
+    /// The address of the tensor that [`Self::kept`] belongs to.
     owner: usize,
     /// The granules that were made last for somebody who wanted a part of them, by transform.
     granules: Vec<Granules>,
@@ -216,7 +216,7 @@ fn binary(joined: &Joined, range: &Range<u64>, scratch: &mut Scratch, out: &mut 
     Ok(())
 }
 
-/// Without clearing what is overwritten anyway, and without room for more.
+/// Resizes without clearing bytes that are overwritten anyway, and without spare capacity.
 fn resize(out: &mut Vec<u8>, len: u64) {
     if out.capacity() < len as usize {
         *out = Vec::new();

@@ -32,7 +32,7 @@ pub(super) fn gather(tensor: &LazyTensor, range: Range<u64>, out: &mut [u8]) -> 
     let size = (bits / 8) as usize;
     let bytes = match &tensor.source {
         Source::Mapped { file, offset, len } => {
-            // A mapping of what is gone faults; a file that was cut short is noticed before, mostly.
+            // Reading a mapping of truncated pages faults; mostly, a truncated file is noticed before.
             if file.file().metadata()?.len() < offset + len {
                 return Err(Error::Truncated);
             }

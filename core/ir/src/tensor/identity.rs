@@ -1,4 +1,4 @@
-//! When two tensors are the same, so that one stored copy serves both.
+//! Decides when two tensors are the same, so that one stored copy serves both.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;

@@ -32,10 +32,10 @@ struct Inner {
     checksums: Mutex<BTreeMap<u64, Checksum>>,
 }
 
-/// What a file says about a range of its bytes.
+/// The checksum that a file records for a range of its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checksum {
-    /// What the file calls the range.
+    /// The name of the range in the file.
     pub name: String,
     /// The bytes.
     pub range: Range<u64>,
@@ -112,8 +112,8 @@ impl MappedFile {
         self.inner.checksums.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the kernel reads ahead of what is asked for, as it does unless told otherwise. A header at
-    /// the start of a file of weights does not need the megabytes behind it.
+    /// Sets whether the kernel reads ahead, as it does by default. A header at the start of a weight file does not
+    /// need the megabytes after it.
     pub fn read_ahead(&self, wanted: bool) {
         #[cfg(unix)]
         {

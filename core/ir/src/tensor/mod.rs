@@ -1,9 +1,8 @@
 //! Element types and the bytes behind initializers.
 //!
-//! A [`LazyTensor`] says where bytes are and what is to happen to them on their way into a file: a
-//! [`Source`], a strided view of it, and transforms of that view. Transforms of several tensors
-//! ([`Joined`]) make a graph of them. The length is known before anything is read; what is read is read in
-//! pieces, under a budget ([`LazyTensor::stream`]).
+//! A [`LazyTensor`] describes where bytes are and how they are transformed on their way into a file: a [`Source`],
+//! a strided view of it, and transforms of that view. Transforms of several tensors ([`Joined`]) form a graph. The
+//! length is known before anything is read, and reading works in pieces, within a budget ([`LazyTensor::stream`]).
 
 mod cost;
 pub mod data;

@@ -1,4 +1,4 @@
-//! Sources whose bytes are made when they are asked for.
+//! Sources whose bytes are produced on demand.
 
 use std::fmt;
 use std::sync::Arc;

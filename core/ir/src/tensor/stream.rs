@@ -1,7 +1,7 @@
-//! Evaluating a tensor piece by piece, into a sink, under a budget of memory.
+//! Evaluates a tensor piece by piece, into a sink, within a memory budget.
 //!
-//! The result is cut at granules. As many pieces as there are threads are made at a time, while the
-//! sink takes those before them; it gets them in order, so that the outcome does not depend on threads.
+//! The result is cut at granules. As many pieces as there are threads are evaluated at a time, while the sink takes
+//! earlier ones; it gets them in order, so the result does not depend on threads.
 
 use std::io;
 use std::ops::Range;
@@ -15,14 +15,13 @@ use super::transform::quantise::{self, pack};
 use super::{Error, LazyTensor, Source, threads};
 use crate::trace;
 
-/// What takes the bytes of a tensor, in order.
+/// A consumer of the bytes of a tensor, in order.
 pub type Sink<'a> = dyn FnMut(&[u8]) -> io::Result<()> + Send + 'a;
 
-/// Memory in which one tensor after another is streamed: an allocator keeps what is given back to it, and
-/// would hold more than the budget.
+/// Buffers reused from tensor to tensor: an allocator keeps freed memory, and would hold more than the budget.
 #[derive(Default)]
 pub struct Workspace {
-    /// What it was used for: other transforms take buffers of other sizes.
+    /// The transforms that it was used for: others need buffers of other sizes.
     form: u64,
     made: Vec<Scratch>,
     making: Vec<Scratch>,
@@ -50,8 +49,8 @@ impl LazyTensor {
     /// `budget` bytes at a time.
     ///
     /// # Errors
-    /// When the range is not inside of the tensor, the source does not hold what the view shows, a value
-    /// does not fit a transform, or the sink fails. What was sunk before stays so.
+    /// If the range is outside of the tensor, the source is shorter than the view, a value does not fit a
+    /// transform, or the sink fails. Bytes sunk before the error are not taken back.
     pub fn stream(&self, range: Range<u64>, budget: usize, sink: &mut Sink<'_>) -> Result<(), Error> {
         self.stream_in(&mut Workspace::default(), range, budget, sink)
     }
@@ -129,7 +128,7 @@ impl<'a> Pieces<'a> {
         let tile = [strided, false].map(quantise::tile);
         let tile = tile.into_iter().find(|tile| cost(tensor, unit.min(total), *tile) <= wanted);
         let tile = tile.unwrap_or_else(|| quantise::tile(false));
-        // What every piece takes, however small it is, must not make it smaller.
+        // The fixed cost of a piece must not make the piece smaller.
         let limit = wanted.max((needed / 2).saturating_add(PIECE).min(budget / 2));
         let fits = |elements: u64| cost(tensor, elements, tile) <= limit;
         let whole = preferred(tensor).max(1);

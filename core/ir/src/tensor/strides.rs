@@ -1,6 +1,6 @@
-//! The algebra of strides: which elements of a storage a view shows, in which order.
+//! The algebra of strides: which elements of a storage a view contains, in which order.
 //!
-//! It is one for numbers and for symbolic dims: [`Extents`] is the arithmetic that it needs.
+//! It is generic over numbers and symbolic dimensions: [`Extents`] is the arithmetic that it needs.
 
 use super::MAX_RANK;
 use super::data::count;
@@ -148,7 +148,7 @@ impl Extents for Symbols {
     }
 }
 
-/// A change of what a tensor shows, which moves no byte.
+/// A change of a tensor's view, which moves no bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum View<'a> {
     /// Axis `i` of the result is axis `axes[i]`.
@@ -170,7 +170,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// What `view` shows of it; `None` when it does not fit, would need a copy, or overflows.
+    /// Applies `view`; `None` if it does not fit, would need a copy, or overflows.
     pub(super) fn apply(mut self, view: View<'_>) -> Option<Self> {
         match view {
             View::Permute(axes) => {
@@ -203,8 +203,8 @@ impl Layout {
         (self.shape.len() <= MAX_RANK).then_some(self)
     }
 
-    /// Whether it is dense and row-major. The stride of an axis with one element means nothing, and none
-    /// means anything where there are no elements.
+    /// Whether it is dense and row-major. The stride of an axis of extent 1 is irrelevant, and so are all strides
+    /// of an empty tensor.
     pub(super) fn is_row_major(&self) -> bool {
         let mut expected = 1u64;
         self.shape.contains(&0)

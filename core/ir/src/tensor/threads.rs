@@ -1,4 +1,4 @@
-//! The threads that work is shared among, or none where the system starts none.
+//! The threads that share work, or none if the system starts none.
 
 use std::error::Error;
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! Views of tensors: what moves no byte. Nothing here reads.
+//! Views of tensors: changes that move no bytes. Nothing here reads.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ impl LazyTensor {
 
     /// Axis `i` of the result is axis `axes[i]` of this tensor.
     ///
-    /// `None` when `axes` is no permutation, or behind a transform that is bound to the order.
+    /// `None` if `axes` is not a permutation, or after a transform that requires an order.
     pub fn permute(&self, axes: &[usize]) -> Option<Self> {
         let mut seen = vec![false; self.shape.len()];
         for axis in axes {
@@ -74,8 +74,8 @@ impl LazyTensor {
         self.view(View::Reshape(shape))
     }
 
-    /// Whether a view of it is read at the cost of what the view shows: its bytes can be reached at any
-    /// place, and no transform is bound to an order.
+    /// Whether reading a view of it costs only as much as the view is large: the source has random access, and no
+    /// transform requires an order.
     pub(super) fn is_open(&self) -> bool {
         match &self.source {
             Source::Mapped { .. } | Source::Lent(_) | Source::Inline(_) => true,
@@ -85,8 +85,7 @@ impl LazyTensor {
         }
     }
 
-    /// Applies a view, or hands it on to what an elementwise transform takes: there it changes as much, and
-    /// stays in front of the transforms.
+    /// Applies a view, or moves it in front of an elementwise transform, where it has the same effect.
     fn view(&self, view: View<'_>) -> Option<Self> {
         let plain = |shape: &[u64]| self.strides.is_none() && self.offset == 0 && self.shape == shape;
         match &self.source {
@@ -118,10 +117,10 @@ impl LazyTensor {
         Self { dtype, shape, source, offset, strides: (!dense).then_some(strides) }
     }
 
-    /// Checks that every element lies inside of the source, once for all that follows.
+    /// Checks once that every element lies inside of the source.
     ///
     /// # Errors
-    /// What cannot be read: see [`Error`].
+    /// The part that cannot be read: see [`Error`].
     pub fn check(&self) -> Result<(), Error> {
         let total = self.elements().and_then(|n| self.dtype.byte_len(n)).ok_or(Error::Short)?;
         let available = match &self.source {

@@ -1,5 +1,5 @@
-//! An index over a zip archive in mapped memory. Entries are used in place; only the few that some
-//! writer compressed are copied.
+//! An index over a zip archive in mapped memory. Entries are used in place; only compressed ones, which few writers
+//! produce, are copied.
 
 use std::borrow::Cow;
 use std::io::{self, Cursor, Read};
@@ -203,11 +203,11 @@ impl ZipIndex {
         if self.entries.keys().all(|name| name.starts_with(root)) { root } else { "" }
     }
 
-    /// The bytes of an entry, in place where it is stored. They are not read; the mapped file keeps their
-    /// checksum for whoever does.
+    /// Returns the bytes of an entry, in place if it is stored. They are not read; the mapped file keeps their
+    /// checksum for later.
     ///
     /// # Errors
-    /// `OP108` when a compressed entry would grow beyond all measure, `OP102` when it is damaged.
+    /// `OP108` if a compressed entry would expand to an absurd size, `OP102` if it is damaged.
     pub fn region(&self, name: &str, entry: &Entry) -> Result<Region, Diagnostic> {
         if !entry.stored {
             return self.inflate(name, entry).map(|bytes| Region::Memory(bytes.into()));

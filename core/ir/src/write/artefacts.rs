@@ -1,7 +1,7 @@
-//! Files that lie beside a model: what backends compiled.
+//! Files beside a model that backends compiled.
 //!
-//! Their names hold a hash of what is in them, so that a new model never needs a file that an old one
-//! has under the same name: they appear before the model does, and the old model stays whole.
+//! Their names contain a hash of their contents, so a new model never needs a file that an old one has under the
+//! same name: they appear before the model does, and the old model stays intact.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -32,7 +32,7 @@ impl Beside {
 impl Drop for Beside {
     fn drop(&mut self) {
         for (path, _) in &self.fresh {
-            // The error that led here says more than one about what is left of it.
+            // The original error is more useful than one about leftover files.
             let _ = fs::remove_file(path);
         }
     }

@@ -1,8 +1,8 @@
-//! Weights against the checksums that their archives state, beside the copy of them.
+//! Verifies weights against the checksums in their archives while they are copied.
 //!
-//! Copies are made by the kernel, which reads no byte for this process, or shares blocks and reads none at all.
-//! So every range that has a checksum is read once, by threads of its own. What is written may still differ from
-//! what was checked, as it may after any check: the disk is not asked again.
+//! The kernel makes the copies, and this process sees none of the bytes, or the kernel shares blocks and reads
+//! nothing at all. So separate threads read every range with a checksum once. The written bytes may still differ
+//! from the checked ones, as after any check: the disk is not read again.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -19,8 +19,8 @@ use crate::diagnose::{Code, Diagnostic, Report};
 use crate::tensor::{Checksum, MappedFile, threads};
 use crate::trace;
 
-/// Ranges of the program up to this length are checked also if no weight is made of them: their values may
-/// have become part of the graph.
+/// Ranges of the program up to this length are also checked if no weight uses them: their values may have become
+/// part of the graph.
 const SMALL: u64 = 64 << 10;
 
 /// The bytes that one thread reads at a time.
@@ -75,7 +75,7 @@ impl Drop for Checking {
     }
 }
 
-/// The checksums of what is written, each once, in the order of the files and their bytes.
+/// Returns the checksums of the written ranges without duplicates, in the order of the files and their bytes.
 fn of(weights: &[Weight<'_>], places: &Plan, options: &WriteOptions) -> Vec<(MappedFile, Checksum)> {
     let mut ranges: Vec<(MappedFile, BTreeMap<u64, Checksum>)> = Vec::new();
     let mut add = |file: &MappedFile, sums: Vec<Checksum>| {

@@ -1,5 +1,5 @@
-//! Constants that are not streamed: those of nested graphs and of functions, and those in other forms than as
-//! dense numbers.
+//! Constants that are not streamed: those of nested graphs and of functions, and those in forms other than dense
+//! numbers.
 
 use bytes::Bytes;
 use onnxport_proto::{SparseTensorProto, StringStringEntryProto, TensorProto};
@@ -105,7 +105,7 @@ pub(super) fn sparse(sparse: &SparseTensor) -> SparseTensorProto {
     }
 }
 
-/// `tensor` with what the model says about it.
+/// Adds the metadata of a tensor to `tensor`.
 pub(super) fn described(mut tensor: TensorProto, about: Option<&About>) -> TensorProto {
     if let Some(about) = about {
         tensor.doc_string = some(&about.doc);

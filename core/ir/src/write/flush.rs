@@ -1,5 +1,4 @@
-//! Bringing a long file to the disk while it is still being written, so that the flush at its end has
-//! little left to wait for.
+//! Flushes a long file while it is still being written, so that the flush at its end has little left to do.
 
 use std::fs::File;
 use std::io;

@@ -65,7 +65,7 @@ impl Watch {
         Self(path.to_owned())
     }
 
-    /// Watches what `make` makes from the moment on at which it is there.
+    /// Watches the file that `make` creates from the moment at which it exists.
     ///
     /// # Errors
     /// Those of `make`.

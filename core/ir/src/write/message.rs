@@ -1,4 +1,4 @@
-//! A model as one message, in no file.
+//! Encodes a model as one message in memory.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -12,10 +12,10 @@ use crate::diagnose::{Code, Diagnostic, Report};
 use crate::ir::Model;
 use crate::tensor::{Error, LazyTensor};
 
-/// The length in bytes of what [`message()`] writes.
+/// Returns the length in bytes of the message that [`message()`] writes.
 ///
 /// # Errors
-/// As [`message()`], as far as nothing is read.
+/// As [`message()`], except for errors of reading weights.
 pub fn message_len(model: &Model, options: &WriteOptions) -> Result<u64, Report> {
     with(model, options, |message, _| message.len())
 }

@@ -52,8 +52,7 @@ pub(super) fn extend(entries: &mut Vec<StringStringEntryProto>, more: Vec<String
     entries.sort_by(|a, b| a.key.cmp(&b.key));
 }
 
-/// What the model says about weights that are not its own: those that are still to be given, and the
-/// files that it points into.
+/// Returns the metadata about weights outside of the model: unbound ones, and files that it points into.
 pub(super) fn of_weights(weights: &[Weight<'_>], plan: &Plan) -> Vec<StringStringEntryProto> {
     let unbound = super::unbound::entries(weights, plan);
     let mut entries = Vec::new();
@@ -115,7 +114,7 @@ pub(super) fn results(
     is_told.then(|| entry(RESULTS_KEY, outputs().map(|(own, ..)| own).collect::<Vec<_>>().join(",")))
 }
 
-/// What PyTorch's exporter says of a node that comes from `id`.
+/// Returns the metadata that PyTorch's exporter writes for a node with the origin `id`.
 fn described<'m>(
     model: &'m Model,
     id: OriginId,

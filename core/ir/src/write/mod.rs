@@ -1,8 +1,8 @@
-//! Writing a model: an ONNX file, with its weights inside or in a data file beside it.
+//! Writes a model: an ONNX file, with its weights inside or in data files beside it.
 //!
-//! Everything is planned before the first byte: which tensor goes where, how long each file becomes,
-//! what it takes of the disk and of memory. Weights are streamed from where they are, in chunks or by
-//! the kernel; none is held in memory. The files have no names until they are complete and on disk.
+//! Everything is planned before the first byte: the position of each tensor, the length of each file, and the disk
+//! space and memory needed. Weights are streamed from their sources, in chunks or by the kernel; none is held in
+//! memory. The files have no names until they are complete and on disk.
 
 mod artefacts;
 mod checking;
@@ -80,8 +80,8 @@ pub enum ExternalData {
     Inline,
     /// Into a data file, tensors under [`SMALL_TENSOR_BYTES`] excepted.
     External,
-    /// Nowhere: the model points into the files that hold them, which must lie in its folder. What it
-    /// cannot point at goes where [`ExternalData::External`] puts it.
+    /// Nowhere: the model points into existing files, which must lie in its folder. Other weights go where
+    /// [`ExternalData::External`] puts them.
     Reference,
 }
 
@@ -102,7 +102,7 @@ impl FromStr for ExternalData {
 /// nothing is left of it.
 pub type Progress = Arc<dyn Fn(u64, u64) -> ControlFlow<()> + Send + Sync>;
 
-/// What a model that was made here says of where its parts come from.
+/// How much a converted model records about the origin of its parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Metadata {
     /// Nothing.
@@ -110,7 +110,7 @@ pub enum Metadata {
     /// On every node its module, as `namespace`, and the exported node, as `onnxport.node`.
     #[default]
     Names,
-    /// What PyTorch's exporter says, under its keys: see [`torch`](crate::onnx::torch).
+    /// All metadata of PyTorch's exporter, under its keys: see [`torch`](crate::onnx::torch).
     Full,
 }
 
@@ -134,7 +134,7 @@ pub struct WriteOptions {
     pub manifest: bool,
     /// The anonymous memory in bytes that the process may take while it writes.
     pub max_memory: Option<u64>,
-    /// What is recorded of where the parts of the model come from.
+    /// How much to record about the origin of the model's parts.
     pub metadata: Metadata,
     /// The folder that paths in recorded stacks are relative to, where they lie below it.
     pub source_root: Option<String>,
@@ -178,7 +178,7 @@ impl fmt::Debug for WriteOptions {
     }
 }
 
-/// What was written.
+/// The result of writing.
 #[derive(Clone, Debug)]
 pub struct WriteReport {
     /// The model.
@@ -205,7 +205,7 @@ pub struct WriteReport {
     pub sources: Vec<SourceFile>,
     /// The bytes of weights in them.
     pub source_bytes: u64,
-    /// What the user should know about it.
+    /// Remarks for the user.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -253,18 +253,18 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// What [`write()`] would do with the same arguments. Nothing is written.
+/// Plans a call of [`write()`] with the same arguments, without writing anything.
 ///
 /// # Errors
-/// `OP601` when an output is no file, `OP602` when the model does not fit a protobuf message, `OP603`
-/// when an output is the program's file or one that the weights come from, `OP616` when the model cannot
-/// state the name of a data file.
+/// `OP601` if an output exists and is not a file, `OP602` if the model does not fit a protobuf message, `OP603` if
+/// an output is the program's file or a source of weights, `OP616` if the model cannot state the name of a data
+/// file.
 pub fn plan(model: &Model, path: &Path, options: &WriteOptions) -> Result<WritePlan, Report> {
     let names = names::Names::of(model);
     Ok(Prepared::of(model, &names, path, options)?.summary)
 }
 
-/// As [`plan()`], with every tensor: where it comes from, what happens to it and where it goes.
+/// As [`plan()`], with the source, transforms and destination of every tensor.
 ///
 /// # Errors
 /// Those of [`plan()`].
@@ -350,7 +350,7 @@ fn complete(
     options: &WriteOptions,
 ) -> Result<Unpublished, Report> {
     let Prepared { target, sources, weights, places, message, summary } = prepared;
-    // What a killed run left behind also takes space.
+    // Leftovers of a killed run also take space.
     target.recover()?;
     summary.check(options)?;
     let model_bytes = message.len()?;

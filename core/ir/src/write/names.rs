@@ -20,7 +20,7 @@ use crate::name::Name;
 pub(super) struct Output {
     /// The name.
     pub(super) name: Name,
-    /// What it returns.
+    /// The value that it returns.
     pub(super) value: ValueId,
     /// Whether an `Identity` gives the value its name: it has another one.
     pub(super) copied: bool,
@@ -139,7 +139,7 @@ impl Namer<'_> {
         self.set(value, name);
     }
 
-    /// Calls `value` by its own name where it has one, else by a form of `base` that is no other value's name.
+    /// Gives `value` its own name if it has one, else a unique form of `base`.
     fn give_or(&mut self, value: ValueId, own: Option<&str>, base: &str) {
         match own {
             Some(own) => self.give(value, own),
@@ -240,7 +240,7 @@ impl Namer<'_> {
         }
     }
 
-    /// Names what is left after the exported calls that its nodes come from: after the first of several.
+    /// Names remaining values after the exported calls of their nodes: after the first of several.
     fn by_origin(&mut self, order: &[NodeId], origins: &Origins) {
         let graph = self.graph;
         for node in order {

@@ -1,4 +1,4 @@
-//! Which weights go where, decided before a byte is written.
+//! Decides which weights go where, before a byte is written.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ const MAX_BYTES: u64 = 1 << 62;
 pub(super) struct Weight<'a> {
     /// The name of the initializer.
     pub(super) name: &'a str,
-    /// What it is.
+    /// The kind of the tensor.
     pub(super) kind: TensorKind,
     /// The value.
     pub(super) value: ValueId,
@@ -35,7 +35,7 @@ pub(super) struct Weight<'a> {
     /// Whether a graph inside of a node holds it. Its bytes are streamed into data files alone: in the model they are a
     /// part of the node.
     pub(super) is_nested: bool,
-    /// What the model says about the tensor.
+    /// The tensor's metadata.
     pub(super) about: Option<&'a About>,
 }
 
@@ -57,10 +57,11 @@ impl<'a> Weight<'a> {
     }
 }
 
-/// Every initializer, and the first values of states; those of nested graphs come last, in the order of their graphs.
+/// Returns every initializer, and the initial values of states; those of nested graphs come last, in the order of
+/// their graphs.
 ///
-/// What has a name in the program can become an input or be left out, unless it is in a nested graph; constants that the
-/// conversion made stay where they are, as the `Constant` nodes of PyTorch's exporter do.
+/// A weight with a name in the program can become an input or be left out, unless it is in a nested graph;
+/// constants that the conversion added stay, as the `Constant` nodes of PyTorch's exporter do.
 pub(super) fn weights<'a>(model: &'a Model, names: &'a Names, options: &WriteOptions) -> Vec<Weight<'a>> {
     let graph = &model.graph;
     let about = |value| graph.notes.values.get(&value).map(|note| &note.tensor);
@@ -122,7 +123,7 @@ fn nested(graph: &Graph) -> Vec<&Initializer> {
     found
 }
 
-/// A place in a data file.
+/// A range of a data file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Extent {
     /// Which data file.
@@ -158,20 +159,20 @@ impl Place {
     }
 }
 
-/// A weight whose place is not known yet.
+/// A weight whose position is not known yet.
 enum Draft {
     /// It is known.
     Placed(Place),
     /// That of an earlier weight with as many bytes.
     Twin(usize, u64),
-    /// In a data file: so many bytes of its own, unless they equal those of an earlier weight.
+    /// In a data file: this many bytes, unless they equal those of an earlier weight.
     Stored(u64),
 }
 
-/// A data file: what it holds, in order.
+/// A data file: its contents, in order.
 #[derive(Debug, Default)]
 pub(super) struct DataFile {
-    /// The weights and their places.
+    /// The weights and their ranges.
     pub(super) stored: Vec<(usize, Extent)>,
     /// The size.
     pub(super) bytes: u64,
@@ -193,19 +194,19 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Places `weights`: in their order, each at the next offset that is a multiple of its alignment,
-    /// in the current data file or, where that would grow beyond [`WriteOptions::shard_bytes`], in the
-    /// next one. A weight that is larger than that has a file of its own.
+    /// Assigns positions to `weights`, in their order: each starts at the next multiple of its alignment in the
+    /// current data file or, if that would grow beyond [`WriteOptions::shard_bytes`], in the next one. A weight
+    /// that is larger than that has a file of its own.
     ///
     /// # Errors
-    /// `OP602` when a size is beyond what a file can have, and those of reading weights to compare them.
-    /// `OP640` when the model at `path` cannot point at the weights where they are.
+    /// `OP602` if a size exceeds the limit of files, and errors of reading weights to compare them. `OP640` if the
+    /// model at `path` cannot point at weights in existing files.
     pub(super) fn of(weights: &[Weight<'_>], path: &Path, options: &WriteOptions) -> Result<Self, Report> {
         let mut sizes = Vec::with_capacity(weights.len());
         let mut total = 0;
         for weight in weights {
             let size = weight.data.byte_len().filter(|s| *s <= MAX_BYTES);
-            // Summing half of what a file can have leaves room for the alignment.
+            // Half of the largest file size leaves room for alignment.
             let added = if weight.is_written { size } else { Some(0) };
             let sum = added.and_then(|s| s.checked_add(total)).filter(|sum| *sum <= MAX_BYTES);
             let (Some(size), Some(sum)) = (size, sum) else {

@@ -1,9 +1,8 @@
-//! Models that point at weights where they are, instead of holding copies.
+//! Models that point at weights in existing files, instead of holding copies.
 //!
-//! A runtime reads external data only from the model's folder and the folders in it: ONNX asks for
-//! relative paths, and ONNX Runtime refuses absolute ones, those with `..` that lead out, and symbolic
-//! links that do. It reads from any offset; a tensor here also starts at a multiple of its element's
-//! size, so that it can be mapped and used in place.
+//! A runtime reads external data only from the model's folder and its subfolders: ONNX requires relative paths, and
+//! ONNX Runtime refuses absolute paths and any `..` or symbolic link that leads out. It reads from any offset; a
+//! tensor here also starts at a multiple of its element size, so that it can be mapped and used in place.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -26,10 +25,10 @@ pub(super) struct Pointers {
 }
 
 impl Pointers {
-    /// The files that hold `weights`, as seen from the model at `path`.
+    /// Returns the files that hold `weights`, relative to the model at `path`.
     ///
     /// # Errors
-    /// `OP640` that names every file outside of the model's folder, `OP601` when there is no folder.
+    /// `OP640` with every file outside of the model's folder, `OP601` if there is no folder.
     pub(super) fn of(path: &Path, weights: &[Weight<'_>]) -> Result<Self, Report> {
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let folder = fs::canonicalize(folder).map_err(|e| publish::failed(path, &e))?;
@@ -85,7 +84,7 @@ impl Pointers {
     }
 }
 
-/// What the user should know about a model that was written to point at its weights.
+/// Returns remarks about a model that points at its weights.
 pub(super) fn remarks(weights: &[Weight<'_>], plan: &Plan, options: &WriteOptions) -> Vec<Diagnostic> {
     if options.external_data != ExternalData::Reference {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! What the machine has for a run: space on the disk, and the memory that the process uses already.
+//! The resources of the machine: free disk space, and the memory that the process uses already.
 
 use std::path::Path;
 
@@ -18,8 +18,8 @@ pub(super) fn free_space(folder: &Path) -> Option<u64> {
     }
 }
 
-/// The anonymous memory of this process in bytes: what the system cannot take back without swapping.
-/// Pages of mapped files are not in it.
+/// Returns the anonymous memory of this process in bytes, which the system cannot reclaim without swapping. Pages
+/// of mapped files are not included.
 pub(super) fn anonymous_memory() -> Option<u64> {
     #[cfg(target_os = "linux")]
     {

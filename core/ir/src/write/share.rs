@@ -1,4 +1,4 @@
-//! Which weights are the same, so that one stored copy serves several.
+//! Finds equal weights, so that one stored copy serves several.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,7 +18,7 @@ const COMPARING: u64 = 4 << 20;
 /// no more of them is read.
 const SAMPLE: u64 = 4 << 10;
 
-/// Weights of which no two are known to be one.
+/// Weights that are not known to be equal to each other.
 #[derive(Default)]
 pub(super) struct Known<'a> {
     by_print: FxHashMap<u64, Vec<(usize, &'a LazyTensor)>>,

@@ -1,4 +1,4 @@
-//! A file that is no model, written whole or not at all.
+//! Writes a file that is not a model, as a whole or not at all.
 
 use std::fs::File;
 use std::io;
@@ -9,11 +9,11 @@ use super::sync;
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::files;
 
-/// Writes a file to `path` by `content`. What stands there is replaced when it is complete and on the disk, unless
-/// it is one of `sources`.
+/// Writes a file to `path` by `content`. An existing file is replaced when the new one is complete and on disk,
+/// unless it is one of `sources`.
 ///
 /// # Errors
-/// `OP603` when it is a source, `OP601` and `OP610` when it cannot be written; what stands there stays.
+/// `OP603` if it is a source, `OP601` and `OP610` if it cannot be written; an existing file stays.
 pub fn file(
     path: &Path,
     sources: &[PathBuf],

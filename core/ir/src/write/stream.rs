@@ -32,7 +32,7 @@ pub(super) struct Needs {
     pub(super) wanted: u64,
 }
 
-/// What streaming `weights` takes: transforms and views that are not dense take more than copying.
+/// Returns the memory needed to stream `weights`: transforms and strided views take more than copying.
 pub(super) fn needs(weights: &[Weight<'_>]) -> Needs {
     let mut needs = Needs { least: MIN_BUFFER, wanted: BUFFER };
     for weight in weights.iter().filter(|weight| weight.is_written) {
@@ -101,7 +101,7 @@ impl Meter {
     }
 }
 
-/// What is written to.
+/// The destination of a stream.
 pub(super) enum Out<'o> {
     /// A file, into which the kernel can copy.
     File(&'o mut File),

@@ -1,4 +1,4 @@
-//! What would be written, and whether the machine can hold it.
+//! The plan of a write, and whether the machine can hold the result.
 
 use std::path::{Path, PathBuf};
 
@@ -12,14 +12,14 @@ use crate::diagnose::{Code, Diagnostic, Report};
 use crate::ir::Artefact;
 use crate::table::shown;
 
-/// What a file takes on the disk beyond its bytes: a last block, and an entry in its folder.
+/// The disk space of a file beyond its bytes: a last block, and an entry in its folder.
 const FILE_OVERHEAD: u64 = 8 << 10;
 
-/// Anonymous memory that writing takes beside the buffer for tensors: hashing, names, what the allocator has not given back.
+/// Anonymous memory that writing takes beside the buffer for tensors: hashes, names, memory kept by the allocator.
 const OVERHEAD: u64 = 8 << 20;
 
-/// The bytes that the allocator holds for `buffers` bytes of buffers: what they outgrew is given back to
-/// the system a little later.
+/// Returns the bytes that the allocator holds for `buffers` bytes of buffers: it returns outgrown buffers to the
+/// system with a delay.
 const fn allocated(buffers: u64) -> u64 {
     buffers.saturating_add(buffers / 4)
 }
@@ -137,8 +137,8 @@ impl WritePlan {
         }
     }
 
-    /// Adds the files of backends, which are to lie in `folder`. One that is there already is not written:
-    /// its name tells what is in it.
+    /// Adds the files of backends, to be written to `folder`. An existing one is not written again: its name
+    /// identifies its contents.
     pub(super) fn add_beside(&mut self, artefacts: &[Artefact], folder: &Path) {
         for artefact in artefacts {
             let path = folder.join(&artefact.file);
@@ -178,8 +178,8 @@ impl WritePlan {
     }
 }
 
-/// The bytes of the buffers through which tensors are streamed: what they want, or what is left of the
-/// memory that is allowed.
+/// Returns the bytes of the buffers through which tensors are streamed: the wanted size, or the rest of the allowed
+/// memory.
 pub(super) fn stream_memory(needs: stream::Needs, options: &WriteOptions) -> u64 {
     let Some(limit) = options.max_memory else { return needs.wanted };
     let held = resources::anonymous_memory().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Bringing what was written to the disk, before anything refers to it.
+//! Flushes written files to disk, before anything refers to them.
 
 use std::fs::File;
 use std::io;
@@ -38,7 +38,7 @@ mod tests {
     use crate::write::{ExternalData, WriteOptions, package, write};
 
     thread_local! {
-        /// What this thread flushed.
+        /// The files that this thread flushed.
         static FLUSHED: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
     }
 

@@ -1,4 +1,4 @@
-//! Every tensor of a planned model: what happens to it, and where it goes.
+//! The transforms and the destination of every tensor of a planned model.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use super::plan::{Extent, Place, Plan, Weight};
 use crate::table::{Drafts, PlaceSummary, WeightTable};
 
-/// The table of `rows`: names, weights and their places, those of `plan`, whose data files are `data`.
-/// What is pointed into lies in `folder`.
+/// Returns the table of `rows`: names, weights and their positions in `plan`, whose data files are `data`. Files
+/// that the model points into are relative to `folder`.
 pub(super) fn of<'a>(
     rows: impl Iterator<Item = (String, &'a Weight<'a>, &'a Place)>,
     plan: &Plan,

@@ -1,7 +1,7 @@
-//! Models that wait for their weights.
+//! Models with unbound weights.
 //!
-//! An initializer without bytes states a data file that does not exist, so that no runtime loads the
-//! model and computes with something else. The metadata says which tensor of the program it is.
+//! An unbound initializer states a data file that does not exist, so that no runtime loads the model and computes
+//! with other values. The metadata names the tensor of the program.
 
 use rustc_hash::FxHashMap;
 
@@ -19,7 +19,7 @@ use crate::tensor::{LazyTensor, Source, Unbound};
 /// `OP630` that names all of them.
 pub(super) fn check(weights: &[Weight<'_>], options: &WriteOptions) -> Result<(), Report> {
     let waiting = weights.iter().filter(|w| w.is_written && is_unbound(w.data));
-    // What was to be done to the bytes would be lost with the model that waits for them.
+    // Pending transforms would be lost in a model with unbound weights.
     let changed = |data: &LazyTensor| match &data.source {
         Source::Unbound(unbound) => {
             let own = Unbound::clone(unbound).into_tensor();
@@ -37,7 +37,7 @@ pub(super) fn check(weights: &[Weight<'_>], options: &WriteOptions) -> Result<()
     }
 }
 
-/// The error that says which tensors of `what` have no bytes, each with its type; `None` without any.
+/// Returns the error that lists the unbound tensors of `what`, each with its type; `None` if there are none.
 pub fn lacking(what: &str, names: Vec<(String, String)>) -> Option<Diagnostic> {
     if names.is_empty() {
         return None;

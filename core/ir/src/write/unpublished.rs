@@ -1,4 +1,4 @@
-//! A model that is complete before it has its name, so that it can be run first.
+//! A complete model that has no name yet, so that it can be run before it is published.
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ pub struct Unpublished {
     pub(super) ready: Ready,
     pub(super) beside: Beside,
     pub(super) sources: Sources,
-    /// What is said once it is published.
+    /// The report to return once it is published.
     pub(super) report: WriteReport,
 }
 
@@ -41,11 +41,11 @@ impl Readable {
 }
 
 impl Unpublished {
-    /// Lets the model be read: by itself, or, where it has data files, by a copy that states the hidden
-    /// names which they have until then. What lies in the output's folder is found from it.
+    /// Makes the model readable: directly or, if it has data files, by a copy that states their temporary hidden
+    /// names. Paths in the model stay relative to the output's folder.
     ///
     /// # Errors
-    /// `OP601` when a file cannot be named, `OP610` when the disk is full.
+    /// `OP601` if a file cannot be named, `OP610` if the disk is full.
     pub fn readable(&mut self) -> Result<Readable, Report> {
         let Self { target, ready, .. } = self;
         let mut names = Vec::with_capacity(ready.data.len());
@@ -79,10 +79,10 @@ impl Unpublished {
         Ok(WriteReport { artefacts: beside.keep(), ..report })
     }
 
-    /// Gives the files the names of [`failed_name`] instead. There is no list of hashes then.
+    /// Publishes the files under the names of [`failed_name`] instead, without a list of hashes.
     ///
     /// # Errors
-    /// Those of [`write()`](super::write()). What has these names is replaced only if it is no source.
+    /// Those of [`write()`](super::write()). Existing files with these names are replaced unless they are sources.
     pub fn publish_failed(self) -> Result<WriteReport, Report> {
         let Self { target, mut ready, beside, sources, report } = self;
         let other = Target::new(&failed_name(&target.model), target.data.len());
@@ -101,7 +101,7 @@ impl Unpublished {
     }
 }
 
-/// Where a model goes that turned out wrong and is kept: `m.failed.onnx` for `m.onnx`.
+/// Returns the path at which a model that failed verification is kept: `m.failed.onnx` for `m.onnx`.
 pub fn failed_name(path: &Path) -> PathBuf {
     let mut name = path.file_stem().unwrap_or_default().to_owned();
     name.push(".failed");

@@ -21,7 +21,7 @@ impl<'a> Types<'a> {
         Self { symbols: &model.symbols, texts }
     }
 
-    /// What is known about the value called `name`, and what the model says about it.
+    /// Returns the declaration of the value called `name`: its known type, and its metadata.
     pub(super) fn value(&mut self, name: &str, ty: &Type, note: Option<&ValueNote>) -> ValueInfoProto {
         let mut info =
             ValueInfoProto { name: Some(name.to_owned()), r#type: self.ty(ty), ..ValueInfoProto::default() };

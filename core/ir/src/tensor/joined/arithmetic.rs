@@ -1,10 +1,10 @@
-//! Arithmetic on elements, as ONNX's operators of the same names do it.
+//! Arithmetic on elements, with the semantics of ONNX's operators of the same names.
 //!
-//! Each result is the exact one, rounded once to the type: sums, differences, products, quotients and square
-//! roots of f16 and bf16 that are computed in f32 round to the same (Figueroa, "When is double rounding
-//! innocuous?", 1995), those of f32 and f64 are computed in their own type. To round a whole formula once,
-//! cast its operands to f64 and the result back. A result that is no number has the bits of PyTorch's NaN.
-//! Integers are exact, and what has no place in their type is an error, where ONNX leaves the result open.
+//! Each result is the exact one, rounded once to the type: sums, differences, products, quotients and square roots
+//! of f16 and bf16 that are computed in f32 round to the same value (Figueroa, "When is double rounding
+//! innocuous?", 1995), and those of f32 and f64 are computed in their own type. To round a whole formula once, cast
+//! its operands to f64 and the result back. A NaN result has the bits of PyTorch's NaN. Integers are exact; an
+//! overflow, which ONNX leaves undefined, is an error.
 
 use super::super::transform::cast::{self, LANES};
 use super::super::{DType, Error};
@@ -34,7 +34,7 @@ pub enum Unary {
 }
 
 impl Binary {
-    /// What it is called.
+    /// Returns the name of the operation.
     pub fn name(self) -> &'static str {
         match self {
             Binary::Add => "add",
@@ -51,7 +51,7 @@ impl Binary {
 }
 
 impl Unary {
-    /// What it is called.
+    /// Returns the name of the operation.
     pub fn name(self) -> &'static str {
         match self {
             Unary::Neg => "neg",
@@ -140,7 +140,7 @@ pub(in crate::tensor) struct Operand<'a> {
 }
 
 impl Operand<'_> {
-    /// The bytes of the elements that elements `at..at + count` of the piece take, all of which are stored.
+    /// Returns the bytes read by elements `at..at + count` of the piece, all of which are stored.
     fn run(&self, at: usize, count: usize, size: usize) -> &[u8] {
         self.bytes.get(at * size..(at + count) * size).unwrap_or_default()
     }
@@ -169,10 +169,10 @@ impl Operand<'_> {
     }
 }
 
-/// Makes `out` of two operands.
+/// Computes `out` from two operands.
 ///
 /// # Errors
-/// When an integer has no place in the type, or is divided by zero.
+/// If an integer overflows or is divided by zero.
 pub(in crate::tensor) fn binary(
     operator: Binary,
     dtype: DType,
@@ -223,10 +223,10 @@ fn integers(operator: Binary, dtype: DType, [a, b]: [Operand<'_>; 2], out: &mut 
     Ok(())
 }
 
-/// Makes `out` of one operand.
+/// Computes `out` from one operand.
 ///
 /// # Errors
-/// When an integer has no place in the type.
+/// If an integer overflows.
 pub(in crate::tensor) fn unary(
     operator: Unary,
     dtype: DType,

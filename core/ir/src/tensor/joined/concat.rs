@@ -1,4 +1,4 @@
-//! Tensors one behind the other.
+//! Concatenation of tensors.
 
 use std::ops::Range;
 
@@ -102,7 +102,7 @@ pub(in crate::tensor) struct Span {
 impl Span {
     /// Where the elements of each of `inputs` go.
     pub(in crate::tensor) fn all(joined: &Joined, axis: usize) -> impl Iterator<Item = (&LazyTensor, Self)> {
-        // The result is no larger than what was counted when it was made.
+        // The result is no larger than the size computed at construction.
         let inner = move |shape: &[u64]| shape.iter().skip(axis).product::<u64>();
         let row = inner(&joined.shape);
         joined.inputs.iter().scan(0, move |start, input| {

@@ -1,7 +1,7 @@
-//! Tensors that are made of several others: the inner nodes of the graph of weights.
+//! Tensors computed from several others: the inner nodes of the graph of weights.
 //!
-//! A node is made from its inputs, which exist before it, so that a graph has no cycles. Its shape is known
-//! when it is made, and it is as lazy as they are.
+//! A node's inputs exist before it, so the graph has no cycles. Its shape is known at construction, and it is as
+//! lazy as its inputs.
 
 mod arithmetic;
 mod concat;
@@ -22,7 +22,7 @@ use super::{DType, Error, LazyTensor, MAX_RANK, Source};
 /// The transforms on the longest way from a result to a source.
 const MAX_DEPTH: u32 = 128;
 
-/// The tensors of a graph; one that is read in two places counts twice.
+/// The largest number of tensors in a graph; one that is read twice counts twice.
 const MAX_NODES: u64 = 1 << 16;
 
 /// How several tensors become one.
@@ -37,7 +37,7 @@ pub enum Operation {
     Binary(Binary),
 }
 
-/// A tensor that is made of several others.
+/// A tensor computed from several others.
 #[derive(Clone, Debug)]
 pub struct Joined {
     inputs: Vec<LazyTensor>,
@@ -47,7 +47,7 @@ pub struct Joined {
     extent: Extent,
 }
 
-/// How large a graph of transforms is, and of what kind.
+/// The size and the kind of a graph of transforms.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extent {
     depth: u32,
@@ -57,13 +57,13 @@ pub(super) struct Extent {
 }
 
 impl Joined {
-    /// What goes in. The operands of [`Operation::Binary`] have the rank of the result, and its extents but
-    /// for a run of last axes, along which one of extent 1 is repeated.
+    /// Returns the inputs. The operands of [`Operation::Binary`] have the rank of the result, and its extents
+    /// except for a run of last axes, along which an operand of extent 1 is broadcast.
     pub fn inputs(&self) -> &[LazyTensor] {
         &self.inputs
     }
 
-    /// What happens to them.
+    /// Returns the operation on the inputs.
     pub fn operation(&self) -> Operation {
         self.operation
     }
@@ -78,7 +78,7 @@ impl Joined {
         self.dtype
     }
 
-    /// What it does, for people: `concat along axis 0`.
+    /// Describes the operation: `concat along axis 0`.
     pub fn describe(&self) -> String {
         match self.operation {
             Operation::Concat { axis } => format!("concat along axis {axis}"),
@@ -146,7 +146,7 @@ impl Extent {
     }
 }
 
-/// Why tensors cannot be joined is for the caller to say: it knows what they are.
+/// Whether a tensor can be joined; the caller, which knows its role, reports the reason if not.
 fn is_joinable(tensor: &LazyTensor) -> bool {
     let bits = tensor.dtype.bits();
     bits > 0 && bits.is_multiple_of(8) && tensor.shape.len() <= MAX_RANK

@@ -57,7 +57,7 @@ fn operand(tensor: &LazyTensor, shape: &[u64]) -> Option<LazyTensor> {
 }
 
 impl Joined {
-    /// What `view` shows of it; `None` when it does not move in front of the operation.
+    /// Applies `view` to the inputs; `None` if it cannot move in front of the operation.
     pub(in crate::tensor) fn view(&self, view: View<'_>) -> Option<LazyTensor> {
         match self.operation {
             Operation::Concat { axis } => self.view_of_concat(axis, view),
@@ -81,7 +81,7 @@ impl Joined {
             View::Slice { start, end, step, .. } => {
                 let mut parts = Vec::new();
                 let mut passed = 0;
-                // The first place from here on that is wanted.
+                // The first wanted index from here on.
                 let mut next = start;
                 for input in &self.inputs {
                     let extent = *input.shape.get(axis)?;
@@ -138,7 +138,7 @@ impl Joined {
             View::Slice { axis, start, end, step } => {
                 let mut shape = self.shape.clone();
                 *shape.get_mut(axis)? = (end - start).div_ceil(step);
-                // Where an operand is repeated, its one element stands for all.
+                // Along a broadcast axis, the operand has a single element.
                 let is_repeated = |input: &LazyTensor| input.shape.get(axis) != self.shape.get(axis);
                 let cut = |input: &LazyTensor| {
                     if is_repeated(input) { Some(input.clone()) } else { input.slice(axis, start, end, step) }

@@ -279,7 +279,7 @@ fn views_move_in_front_and_scales_are_made_once() {
     let both = LazyTensor::concat(&[weight.clone(), weight.clone()], 0).unwrap();
     let part = both.slice(0, 4, 8, 1).unwrap();
     assert!(part.same_bytes(&weight));
-    // What was split and is put together again is what it was.
+    // Concatenating the parts of a split restores the tensor.
     let parts = [(0, 1), (1, 3), (3, 4)].map(|(from, to)| weight.slice(0, from, to, 1).unwrap());
     assert!(LazyTensor::concat(&parts, 0).unwrap().same_bytes(&weight));
     let columns = [(0, 1), (1, 3)].map(|(from, to)| weight.slice(1, from, to, 1).unwrap());

@@ -1,4 +1,4 @@
-//! Views and transforms against evaluations that take no shortcut.
+//! Checks views and transforms against straightforward evaluations.
 
 mod joined;
 mod lent;
@@ -65,7 +65,7 @@ fn chains_of_views_read_what_their_strides_say() {
         let count: u64 = shape.iter().product();
         let bytes: Vec<u8> = (0..count * u64::from(dtype.bits() / 8)).map(|_| random.next() as u8).collect();
         let mut tensor = LazyTensor::inline(dtype, shape, bytes.clone());
-        // What the view shows, as bytes that are moved by hand.
+        // The contents of the view, as bytes that are moved by hand.
         let mut expected = bytes.clone();
         for _ in 0..random.below(5) {
             let rank = tensor.shape.len();
@@ -244,7 +244,7 @@ fn casts_give_the_bits_that_pytorch_and_onnx_give() {
                 let expected = &row[column + 1].to_le_bytes()[..size];
                 assert_eq!(bytes, expected, "{} as {dtype}", f32::from_bits(row[0]));
             }
-            // What was rounded once is exact in the wider type, and stays as it is.
+            // Rounded values are exact in the wider type and stay unchanged.
             let back = made.then(Transform::Cast(DType::F32)).unwrap();
             let again = back.then(Transform::Cast(*dtype)).unwrap();
             let infinite = |i: usize| as_f32(&back.read().unwrap())[i].is_infinite();

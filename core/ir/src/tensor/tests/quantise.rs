@@ -7,7 +7,7 @@ use super::super::transform::{
 use super::super::{Produce, Producer};
 use super::*;
 
-/// The quantised form and what it stands for, by the formulas.
+/// Returns the quantized form and the values that it represents, by the formulas.
 fn quantised(values: &[f32], shape: &[u64], q: &Quantise) -> (Vec<i32>, Vec<f32>, Vec<i32>, Vec<f32>) {
     let Blocks { axis, size } = q.blocks;
     let mut blocks = shape.to_vec();
@@ -283,7 +283,7 @@ fn weights_are_quantised_alike_however_they_are_stored() {
             {
                 let made = weight.then(Transform::Quantise(Quantise { part, ..q.clone() })).unwrap();
                 let len = made.byte_len().unwrap();
-                // What is read in its own order only is made again for every piece.
+                // A source that can only be read in its own order is computed again for every piece.
                 let least = if weight.is_open() && size == 32 { made.least_memory() } else { 4 << 20 };
                 for budget in [least, 64 << 20] {
                     let bytes = streamed(&made, 0..len, budget as usize).unwrap();
@@ -299,7 +299,7 @@ fn weights_are_quantised_alike_however_they_are_stored() {
 
 type Change = fn(&mut QuantisedMut<'_>);
 
-/// Scales of a power of two, as small as they may be for what is seen at once.
+/// Power-of-two scales, as small as the values in one granule allow.
 struct Powers {
     granule: QuantiserGranule,
     wrong: Option<Change>,

@@ -27,7 +27,7 @@ impl Cast {
     /// Converts `input` to `out`, which have as many elements.
     ///
     /// # Errors
-    /// When an integer has no place in the new type.
+    /// If an integer does not fit the new type.
     pub(in crate::tensor) fn apply(self, input: &[u8], out: &mut [u8]) -> Result<(), Error> {
         let Self { from, to } = self;
         if from == to {

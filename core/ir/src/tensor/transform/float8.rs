@@ -23,9 +23,9 @@ const fn format(dtype: DType) -> Option<Format> {
     })
 }
 
-/// The code of `x`, rounded to the nearest value, ties to even; what is too large, infinities
-/// included, becomes the largest value, as the reference implementation of ONNX's `Cast` has it. `None`
-/// when `dtype` is no 8-bit float.
+/// Returns the code of `x`, rounded to the nearest value, ties to even; values that are too large, infinities
+/// included, saturate, as in the reference implementation of ONNX's `Cast`. `None` if `dtype` is not an 8-bit
+/// float.
 pub(super) fn encode(dtype: DType, x: f64) -> Option<u8> {
     let Format { mantissa_bits, bias, max, unsigned_zero } = format(dtype)?;
     if x.is_nan() {
@@ -33,7 +33,7 @@ pub(super) fn encode(dtype: DType, x: f64) -> Option<u8> {
     }
     let sign = if x.is_sign_negative() { 0x80 } else { 0 };
     let magnitude = x.abs();
-    // The exponent of the last place: that of the value, or that of the subnormal numbers.
+    // The exponent of the last mantissa bit: that of the value, or that of the subnormal numbers.
     let exponent = ((magnitude.to_bits() >> 52) as i32 - 1023).max(1 - bias);
     let place = exponent - mantissa_bits;
     // Exact: a power of two, and `f64` has room on both sides.
@@ -48,7 +48,7 @@ pub(super) fn encode(dtype: DType, x: f64) -> Option<u8> {
     Some(if code == 0 && unsigned_zero { 0 } else { sign | code })
 }
 
-/// The value of a code; `None` when `dtype` is no 8-bit float.
+/// Returns the value of a code; `None` if `dtype` is not an 8-bit float.
 pub(super) fn decode(dtype: DType, code: u8) -> Option<f32> {
     let Format { mantissa_bits, bias, max, unsigned_zero } = format(dtype)?;
     if unsigned_zero && code == 0x80 {

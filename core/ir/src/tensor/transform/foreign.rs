@@ -1,4 +1,4 @@
-//! Transforms that the host does not know.
+//! Transforms provided by plugins.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use super::Granule;
 
 /// A transform of a plugin, or of a scheme of its own.
 pub trait Kernel: Send + Sync {
-    /// What it does, for people, and its identity: kernels of equal names and equal granules that are
-    /// applied to equal bytes give equal bytes.
+    /// The name, for display and as its identity: kernels with equal names and equal granules produce equal bytes
+    /// from equal bytes.
     fn name(&self) -> &str;
 
     /// The smallest piece that can be made on its own: [`Granule::Block`], [`Granule::Row`] or

@@ -1,7 +1,7 @@
-//! What happens to the elements of a view on their way into a file.
+//! Transforms of the elements of a view on their way into a file.
 //!
-//! Transforms are data: a type of element and a shape go in, a type and a shape come out, and the
-//! smallest piece that can be made on its own, the granule, is known before anything is read.
+//! Transforms are data: each maps an element type and a shape to an element type and a shape, and its granule, the
+//! smallest piece that can be computed on its own, is known before anything is read.
 
 pub(super) mod cast;
 mod float8;
@@ -22,9 +22,9 @@ use super::{DType, Error, LazyTensor, Source};
 /// The elements of `input` after `transform`.
 #[derive(Clone, Debug)]
 pub struct Derived {
-    /// What goes in; its view lies in front of the transform.
+    /// The input; its view is applied before the transform.
     pub input: LazyTensor,
-    /// What happens to it.
+    /// The transform of the input.
     pub transform: Transform,
 }
 
@@ -38,7 +38,7 @@ pub enum Transform {
     Unary(Unary),
     /// To a part of a quantised form.
     Quantise(Quantise),
-    /// What a plugin does.
+    /// A plugin's transform.
     Foreign(Foreign),
 }
 
@@ -75,12 +75,12 @@ impl Transform {
         }
     }
 
-    /// Whether each element of the result depends on the element at the same place alone.
+    /// Whether each element of the result depends only on the element at the same index.
     pub fn is_elementwise(&self) -> bool {
         matches!(self, Transform::Cast(_) | Transform::Unary(_))
     }
 
-    /// What it does, for people: `cast f16`.
+    /// Describes the transform: `cast f16`.
     pub fn describe(&self) -> String {
         match self {
             Transform::Cast(to) => format!("cast {to}"),

@@ -1,4 +1,4 @@
-//! What a model says about itself: who made it, and which versions it needs.
+//! Metadata of a model: its producer, and the versions that it needs.
 
 use onnxport_proto::{ModelProto, OperatorSetIdProto};
 
@@ -12,7 +12,7 @@ pub(super) fn opsets(opsets: &[OpsetImport]) -> Vec<OperatorSetIdProto> {
     opsets.iter().map(import).collect()
 }
 
-/// Makes `proto` say about itself what the model that was read said.
+/// Copies the header of an imported model to `proto`.
 pub(super) fn stated(proto: &mut ModelProto, header: &Header) {
     proto.producer_name = some(&header.producer);
     proto.producer_version = some(&header.producer_version);

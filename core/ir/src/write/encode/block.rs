@@ -59,7 +59,7 @@ impl Encoder<'_> {
             let info = &graph.values[*value];
             proto.input.push(self.types.value(names.value(*value), &info.ty, notes.get(value)));
         }
-        // What the block returns is declared as an output.
+        // Outputs of the block are declared as outputs.
         let returned: FxHashSet<&str> =
             outputs.iter().filter(|o| !o.copied).map(|o| o.name.as_str()).collect();
         if let Some(note) = graph.notes.blocks.get(&block) {
@@ -97,8 +97,8 @@ impl Encoder<'_> {
         proto
     }
 
-    /// What a nested graph, or any graph of a model that was read, has besides nodes. Dense constants of the main graph are
-    /// not among it: they are streamed.
+    /// Encodes all parts but the nodes of a nested graph or of any graph of an imported model. Dense constants of
+    /// the main graph are excluded: they are streamed.
     fn held(
         &mut self,
         source: &Part<'_>,

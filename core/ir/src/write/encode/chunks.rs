@@ -1,4 +1,4 @@
-//! Encoded bytes in pieces of bounded size: they grow without being copied, which a vector of their length would be.
+//! Encoded bytes in chunks of bounded size, which grow without the copies that one long vector would need.
 
 use onnxport_proto::{GraphProto, NodeProto, ValueInfoProto};
 use prost::Message;
@@ -22,7 +22,7 @@ impl Chunks {
         Self { closed: Vec::new(), open: graph.encode_to_vec() }
     }
 
-    /// Adds what `put` appends.
+    /// Appends the bytes that `put` writes.
     fn add(&mut self, put: impl FnOnce(&mut Vec<u8>)) {
         put(&mut self.open);
         if self.open.len() >= CHUNK {
@@ -67,7 +67,8 @@ impl Sink for Encoded {
 }
 
 impl Encoded {
-    /// The graph, with `rest` as what it has besides nodes and declarations; fields are in the order of their numbers.
+    /// Returns the graph, with `rest` for all but its nodes and declarations; fields are in the order of their
+    /// numbers.
     pub(super) fn with(self, mut rest: GraphProto) -> Chunks {
         let behind = GraphProto {
             quantization_annotation: std::mem::take(&mut rest.quantization_annotation),

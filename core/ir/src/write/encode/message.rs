@@ -1,4 +1,4 @@
-//! A model that is encoded, but for the bytes of its weights.
+//! An encoded model, without the bytes of its weights.
 
 use std::io::{self, Write};
 
@@ -24,7 +24,7 @@ const TENSOR_RAW_DATA: u8 = 9 << 3 | 2;
 
 /// A model, ready to be written.
 ///
-/// The graph's initializers are kept apart, so that their bytes stream into the file.
+/// The graph's initializers are separate, so that their bytes stream into the file.
 pub(in crate::write) struct Message<'a> {
     model: Vec<u8>,
     graph: Chunks,

@@ -1,7 +1,7 @@
-//! The names of a graph that was read: they stay, and what was added since gets names that nothing has.
+//! The names of an imported graph are kept, and values added since get unique names.
 //!
-//! Two nested graphs beside each other may use one name. A name that hides one of a graph around it gets a
-//! number, because what was added inside may mean the outer one.
+//! Two sibling graphs may use one name. A name that shadows an outer one gets a number, because a node added inside
+//! may refer to the outer value.
 
 use ecow::eco_format;
 use onnxport_proto::{GraphProto, TrainingInfoProto};

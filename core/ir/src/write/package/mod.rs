@@ -1,8 +1,7 @@
-//! Several models in one folder that share their data files: an encoder and a decoder, prefill and
+//! Several models in one folder that share their data files, such as an encoder and a decoder, or prefill and
 //! decode.
 //!
-//! Where everything goes is decided first, over the weights of all models. The folder has no name until
-//! all of it is complete.
+//! The layout is decided first, over the weights of all models. The folder has no name until all of it is complete.
 
 mod staging;
 
@@ -32,10 +31,10 @@ pub use staging::refuse_existing;
 /// The name of the data file; several are called `weights-00001-of-00003.data`.
 pub const PACKAGE_DATA: &str = "weights.data";
 
-/// What [`PACKAGE_DATA`] and the names of several data files begin with.
+/// The common prefix of [`PACKAGE_DATA`] and the names of several data files.
 const STEM: &str = "weights";
 
-/// What was written.
+/// The result of writing a package.
 #[derive(Clone, Debug)]
 pub struct PackageReport {
     /// The models, in the order in which they were given, and their sizes in bytes.
@@ -52,12 +51,11 @@ pub struct PackageReport {
     pub artefacts: Vec<PathBuf>,
 }
 
-/// What [`package()`] would do with the same arguments, and where every tensor goes; their names begin
-/// with those of the models. Tensors of equal length are read, to compare them; nothing is written.
+/// Plans a call of [`package()`] with the same arguments, with the destination of every tensor; tensor names are
+/// prefixed with those of the models. Tensors of equal length are read, to compare them; nothing is written.
 ///
 /// # Errors
-/// `OP601` when the folder exists, `OP602` when a model does not fit a protobuf message, `OP630` for
-/// weights whose bytes are not there.
+/// `OP601` if the folder exists, `OP602` if a model does not fit a protobuf message, `OP630` for unbound weights.
 pub fn plan_package(
     models: Vec<(String, Model)>,
     folder: &Path,
@@ -96,7 +94,7 @@ pub fn stage_package(
     options: &WriteOptions,
 ) -> Result<UnpublishedPackage, Report> {
     staging::refuse_existing(folder)?;
-    // What a killed run left behind also takes space.
+    // Leftovers of a killed run also take space.
     staging::sweep(folder);
     let names: Vec<Names> = models.iter().map(|(_, model)| Names::of(model)).collect();
     let options = shared(options);
@@ -165,7 +163,7 @@ impl UnpublishedPackage {
     }
 }
 
-/// Where a package goes that turned out wrong and is kept: `p.failed` for `p`.
+/// Returns the path at which a package that failed verification is kept: `p.failed` for `p`.
 pub fn failed_package(folder: &Path) -> PathBuf {
     let mut name = folder.file_name().unwrap_or_default().to_owned();
     name.push(".failed");
@@ -207,7 +205,7 @@ struct Prepared<'a> {
     summary: WritePlan,
 }
 
-/// The names of what was written beside models and data files.
+/// The names of written files other than models and data files.
 #[derive(Default)]
 struct Written {
     manifests: Vec<String>,
@@ -333,8 +331,8 @@ fn save(path: &Path, text: &[u8]) -> io::Result<()> {
     sync::file(&file)
 }
 
-/// The plan of one model, which points into the data files of all, and which of these it points into.
-/// `here` are the places of its weights among all.
+/// Returns the plan of one model, which points into the shared data files, and the indices of those that it uses.
+/// `here` are the positions of its weights in these files.
 fn pointing(here: &[Place], weights: &[Weight<'_>], all: &Plan, data: &[String]) -> (Plan, Vec<usize>) {
     let mut used: Vec<usize> = Vec::new();
     let mut own = Plan::default();

@@ -1,4 +1,4 @@
-//! A folder that is filled before anybody can see it.
+//! A folder that is filled before it becomes visible.
 
 use std::fs::{self, File};
 use std::io;
@@ -9,10 +9,10 @@ use crate::write::interrupt::{self, Watch};
 use crate::write::publish::{self, lock};
 use crate::write::sync;
 
-/// What the names of hidden folders begin with.
+/// The prefix of hidden folders.
 const PREFIX: &str = ".onnxport-package-";
 
-/// What they end with.
+/// The suffix of hidden folders.
 const SUFFIX: &str = ".tmp";
 
 /// The folder in which `folder` lies.
@@ -35,8 +35,8 @@ fn exists() -> io::Error {
     io::Error::new(io::ErrorKind::AlreadyExists, "it exists already")
 }
 
-/// Removes what killed runs left beside `folder`: hidden folders that no living run has locked. Where
-/// folders cannot be locked they stay, since nobody can tell.
+/// Removes leftovers of killed runs beside `folder`: hidden folders that no living run has locked. If folders
+/// cannot be locked they stay, since their owners are unknown.
 pub(super) fn sweep(folder: &Path) {
     let parent = parent(folder);
     // A run makes and locks its folder under this lock, so that none is seen in between.
@@ -50,7 +50,7 @@ pub(super) fn sweep(folder: &Path) {
         }
         let is_free = File::open(entry.path()).is_ok_and(|left| left.try_lock().is_ok());
         if is_free {
-            // What cannot be removed is in nobody's way.
+            // A leftover that cannot be removed does no harm.
             let _ = fs::remove_dir_all(entry.path());
         }
     }
@@ -78,7 +78,7 @@ impl Staging {
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
-            // What a folder that is simply made has; the default is for secrets.
+            // The usual mode of new folders; the library's default is for secrets.
             builder.permissions(fs::Permissions::from_mode(0o777));
         }
         let (path, watch) = Watch::made(|| Ok(builder.tempdir_in(parent)?.keep()))?;
@@ -113,7 +113,7 @@ impl Staging {
 impl Drop for Staging {
     fn drop(&mut self) {
         if self.watch.is_some() {
-            // The error that led here says more than one about what is left of it.
+            // The original error is more useful than one about leftover files.
             let _ = fs::remove_dir_all(&self.path);
         }
     }

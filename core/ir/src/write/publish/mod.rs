@@ -1,4 +1,4 @@
-//! Making written files the result: all of them, or none.
+//! Publishes written files: all of them, or none.
 
 pub(super) mod lock;
 mod staged;
@@ -27,7 +27,7 @@ pub(super) use staged::Staged;
 /// The digits of a hash of the model's name that its hidden files carry.
 const STEM: usize = 12;
 
-/// The files that were read, none of which is ever replaced.
+/// The files that were read, which are never replaced.
 #[derive(Debug)]
 pub(super) struct Sources {
     mapped: Vec<MappedFile>,
@@ -61,7 +61,7 @@ pub(super) struct Target {
     /// The list of hashes.
     pub(super) manifest: PathBuf,
     folder: PathBuf,
-    /// What tells this output's hidden files from those of others in the folder.
+    /// Distinguishes this output's hidden files from those of others in the folder.
     stem: String,
 }
 
@@ -132,7 +132,7 @@ impl Target {
         Ok(hidden.to_owned())
     }
 
-    /// Fails when an output exists and is no file: a rename would replace a device or a pipe.
+    /// Fails if an output exists and is not a regular file: a rename would replace a device or a pipe.
     pub(super) fn refuse_others(&self) -> Result<(), Report> {
         for path in self.outputs().chain([&self.manifest]) {
             match fs::metadata(path) {
@@ -158,7 +158,7 @@ impl Target {
     /// `OP603`.
     pub(super) fn refuse_sources(&self, sources: &Sources) -> Result<(), Report> {
         let Sources { mapped, named } = sources;
-        // What cannot be opened any more cannot be told from others, and is not read any more.
+        // A file that cannot be opened any more cannot be identified, and is not read any more.
         let opened: Vec<File> = named.iter().filter_map(|path| files::open(path).ok()).collect();
         let files: Vec<&File> = mapped.iter().map(MappedFile::file).chain(&opened).collect();
         for path in self.outputs().chain([&self.manifest]) {
@@ -187,10 +187,10 @@ impl Target {
         Ok(())
     }
 
-    /// Completes or removes what a run left that was killed while it published to this output.
+    /// Completes or removes the leftovers of a run that was killed while it published to this output.
     ///
     /// # Errors
-    /// `OP601` when files cannot be renamed, `OP612` when another run does not end.
+    /// `OP601` if files cannot be renamed, `OP612` if another run does not finish.
     pub(super) fn recover(&self) -> Result<(), Report> {
         let _guard = interrupt::publishing();
         let _lock = self.lock()?;

@@ -1,4 +1,4 @@
-//! Files that are written before anybody can see them.
+//! Files that are written before they become visible.
 
 #[cfg(unix)]
 use std::fs;
@@ -10,11 +10,11 @@ use tempfile::NamedTempFile;
 
 use crate::write::interrupt::Watch;
 
-/// What the names of hidden files begin with.
+/// The prefix of hidden files.
 pub(super) const PREFIX: &str = ".onnxport-";
 
-/// What the names of temporary files end with: of all where the system has no files without a name, else
-/// of those that are read before they are published. Some readers of models go by the end of a name.
+/// The suffix of temporary files: of all if the system has no unnamed files, else of those that are read before
+/// they are published. Some readers of models go by the suffix of a name.
 pub(super) const TEMPORARY: &str = ".tmp.onnx";
 
 /// A file in the output's folder that vanishes with the process unless it is given a name.
@@ -47,7 +47,7 @@ impl Staged {
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
-            // What a file that is simply created has; the default is for secrets.
+            // The usual mode of new files; the library's default is for secrets.
             builder.permissions(fs::Permissions::from_mode(0o666));
         }
         let file = builder.tempfile_in(folder)?;

@@ -1,20 +1,20 @@
-//! Replacing a model and its data files so that a whole model stands there at every moment.
+//! Replaces a model and its data files so that a complete model exists at every moment.
 //!
-//! A model names its data files, and the names of an output are always the same, so that neither file
-//! can be replaced first: the old model would stand beside the new data, or the other way round. What
-//! is done instead, all of it by links and renames within the folder:
+//! A model names its data files, and the names of an output are always the same, so that neither file can be
+//! replaced first: the old model would be paired with the new data, or the other way round. Instead, using only
+//! links and renames within the folder:
 //!
-//! 1. The new files, complete and on disk, appear under hidden names, the model last. From here on the
-//!    next run can finish the work.
-//! 2. The old data files get second names, and a copy of the old model that uses them takes the place
-//!    of the old model: the same model, read from the same bytes.
-//! 3. The new data files take their names. Nothing refers to them yet.
-//! 4. The new model takes its name. This is the moment of the change.
+//! 1. The new files, complete and on disk, appear under hidden names, the model last. From here on the next run can
+//!    finish the work.
+//! 2. The old data files get second names, and a copy of the old model that refers to these replaces the old model:
+//!    the same model, read from the same bytes.
+//! 3. The new data files get their names. Nothing refers to them yet.
+//! 4. The new model gets its name. This is the moment of the change.
 //! 5. The hidden names are removed.
 //!
-//! An error goes back to the old files. A process that is killed leaves the old model, the old model
-//! with hidden data files, or the new one; [`recover`], at the start of the next run, finishes what
-//! had reached step 1 and removes what had not.
+//! An error restores the old files. A killed process leaves the old model, the old model with hidden data files, or
+//! the new one; [`recover`], at the start of the next run, finishes an exchange that had reached step 1 and removes
+//! one that had not.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -72,14 +72,14 @@ impl Target {
     }
 }
 
-/// The data files that the model at `path` names; none if it is no model.
+/// Returns the data files that the model at `path` names; none if it is not a model.
 fn named_by(path: &Path) -> Vec<String> {
     let names = MappedFile::open(path).ok().and_then(|file| locations(file.bytes()));
     let plain = |name: String| name.strip_prefix("./").map(str::to_owned).unwrap_or(name);
     names.unwrap_or_default().into_iter().map(plain).collect()
 }
 
-/// What has been done, in order to undo it.
+/// The steps done so far, for undoing them.
 #[derive(Default)]
 struct Done {
     /// Old data files: the name, and the second name.
@@ -115,7 +115,7 @@ fn replace(target: &Target, ready: Ready, done: &mut Done) -> Result<(), Failed>
     exchange(target, done)
 }
 
-/// Does what is left to do once the new files are there under hidden names.
+/// Performs the exchange once the new files exist under hidden names.
 fn exchange(target: &Target, done: &mut Done) -> Result<(), Failed> {
     target.sync();
     let data = target.data_of(&target.new_model());
@@ -152,7 +152,7 @@ fn exchange(target: &Target, done: &mut Done) -> Result<(), Failed> {
     finish(target)
 }
 
-/// What follows once the new model is there.
+/// Finishes the exchange once the new model has its name.
 fn finish(target: &Target) -> Result<(), Failed> {
     let manifest = target.new_manifest();
     step(&target.manifest, || {
@@ -203,8 +203,8 @@ fn divert<'a>(
     Ok(())
 }
 
-/// Gives a file a second name. Where there are no hard links that is its only one, and the old model
-/// cannot be read for a moment; what it must not do is to find new data under the old name.
+/// Gives a file a second name. Without hard links that is its only one, and the old model is unreadable for a
+/// moment; it must never find new data under the old name.
 fn rename_or_link(path: &Path, second: &Path) -> io::Result<()> {
     if link(path, second)? { Ok(()) } else { fs::rename(path, second) }
 }
@@ -230,7 +230,7 @@ fn link(path: &Path, second: &Path) -> io::Result<bool> {
 
 /// Goes back to the old files, as far as that is possible.
 fn undo(target: &Target, done: &Done) {
-    // First of all, so that nobody finishes what is being undone.
+    // First of all, so that no other run finishes the exchange while it is undone.
     let _ = remove(&target.new_model());
     let restore = target.hidden("restore");
     for (path, hidden) in &done.kept {
@@ -250,7 +250,7 @@ fn undo(target: &Target, done: &Done) {
     target.sync();
 }
 
-/// Finishes what a killed run had ready, and removes what it had not.
+/// Finishes a killed run whose files were complete, and removes those of one that was not.
 pub(super) fn recover(target: &Target) -> Result<(), Failed> {
     if target.new_model().exists() {
         return exchange(target, &mut Done::default());

@@ -115,7 +115,7 @@ fn fill_of(path: &Path) -> Option<u8> {
     Some(fills[0])
 }
 
-/// The files in `dir`, with a hash of what they hold.
+/// Returns the files in `dir`, with a hash of their contents.
 fn listing(dir: &Path) -> Vec<(String, u64)> {
     let file = |entry: io::Result<fs::DirEntry>| {
         let path = entry.unwrap().path();
@@ -228,7 +228,7 @@ fn an_error_goes_back_to_the_old_files() {
                 if ok {
                     assert_eq!(files, expected(20, new, true));
                 } else if fill_of(&dir.join("m.onnx")) == Some(20) {
-                    // What failed came after the change.
+                    // The failed step came after the change.
                     put(&dir.join("m.onnx"), 20, new, true).unwrap();
                     assert_eq!(listing(dir), expected(20, new, true));
                 } else {

@@ -104,7 +104,7 @@ fn place(tensor: &TensorProto, key: &str) -> Option<String> {
     tensor.external_data.iter().find(|e| e.key() == key).map(|e| e.value().to_owned())
 }
 
-/// What is beside the source file.
+/// Returns the files beside the source file.
 fn files(dir: &Path) -> Vec<String> {
     let mut names: Vec<String> =
         fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();

@@ -25,7 +25,7 @@ fn weights_fill_one_file_after_the_other() {
     let at = |file: usize| (names[file].to_owned(), Some("0".to_owned()));
     assert_eq!(places, [at(0), at(0), at(1)]);
     assert_eq!(fs::metadata(dir.path().join(names[1])).unwrap().len(), 4096);
-    // What one file holds has the usual name, and the shards are gone.
+    // Data in a single file have the usual name, and the shards are gone.
     let options = WriteOptions { shard_bytes: Some(1 << 20), ..external() };
     write(&small(dir.path()), &path, &options).unwrap();
     assert_eq!(files(dir.path()), ["m.onnx", "m.onnx.data"]);
@@ -75,7 +75,7 @@ fn a_plan_says_where_every_tensor_goes() {
     assert_eq!(row.view, ViewSummary::Strided { offset: 0, strides: vec![1, 2] });
     assert!(matches!(&row.source, SourceSummary::File { length: 4096, offset: 0, .. }));
     assert_eq!(table.shared[0].views, [vec!["a.weight", "b.weight"], vec!["c.weight"]]);
-    // What a plan says is what is written.
+    // The files match the plan.
     write(&model, &path, &external()).unwrap();
     let written = crate::table::WeightTable::read_model(&path).unwrap();
     for (planned, row) in table.tensors.iter().zip(&written.tensors) {

@@ -1,4 +1,4 @@
-//! Making the parts of a quantised form, rectangle by rectangle.
+//! Computes the parts of a quantized form, rectangle by rectangle.
 
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ pub(in crate::tensor) fn tile(is_strided: bool) -> u64 {
     if is_strided { STRIDED_TILE } else { TILE }
 }
 
-/// What one piece leaves for the next one.
+/// State that one piece leaves for the next one.
 #[derive(Default)]
 pub(in crate::tensor) struct Kept {
     /// Memory that is used again.
@@ -39,7 +39,7 @@ impl Kept {
     }
 }
 
-/// What makes parts of a quantised form.
+/// Computes parts of a quantized form.
 pub(super) struct Maker<'a, 'r> {
     form: &'a Quantise,
     layout: Layout,
@@ -50,7 +50,7 @@ pub(super) struct Maker<'a, 'r> {
     steps: Vec<Step>,
     /// The same: `[rows, columns]`.
     codes: Vec<u8>,
-    /// What a quantiser chose for it.
+    /// The choices of a quantizer for it.
     chosen: Chosen,
 }
 
@@ -144,7 +144,7 @@ impl<'a, 'r> Maker<'a, 'r> {
         Ok(())
     }
 
-    /// Puts what was made of a rectangle where the stretch has it; `None` where that ends before.
+    /// Copies the results of a rectangle to their positions in the stretch; `None` if the stretch ends before.
     fn put(&self, stretch: &Stretch, rows: &Range<u64>, columns: &Range<u64>, out: &mut [u8]) -> Option<()> {
         let places = columns.start.max(stretch.places.start)..columns.end.min(stretch.places.end);
         let skipped = (places.start - columns.start) as usize;
@@ -167,8 +167,7 @@ impl<'a, 'r> Maker<'a, 'r> {
         Some(())
     }
 
-    /// Hands out the steps of blocks `range`, in the order of the scales, each with its place in the
-    /// range.
+    /// Yields the steps of blocks `range`, in the order of the scales, each with its index in the range.
     pub(super) fn steps(
         &mut self,
         range: Range<u64>,

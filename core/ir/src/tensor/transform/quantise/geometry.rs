@@ -1,8 +1,8 @@
-//! Which parts of a result, and of the weight, are made together.
+//! Decides which parts of a result, and of the weight, are computed together.
 
 use std::ops::Range;
 
-/// Places of a result that follow each other: some rows, and some places along the axis of the blocks.
+/// Consecutive positions of a result: some rows, and some positions along the axis of the blocks.
 pub(super) struct Stretch {
     pub(super) rows: Range<u64>,
     pub(super) places: Range<u64>,

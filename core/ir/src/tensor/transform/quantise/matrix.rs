@@ -1,4 +1,4 @@
-//! A weight as a matrix: a row for each place beside the axis of the blocks, that axis as columns.
+//! A weight as a matrix: the axis of the blocks is the columns, and each combination of the other indices is a row.
 
 use std::ops::Range;
 
@@ -60,8 +60,8 @@ impl<'a, 'r> Matrix<'a, 'r> {
         Ok(())
     }
 
-    /// The rectangle as a view, which is read in the order of the source; none behind transforms that
-    /// are bound to an order, and none of sources that cannot be read at any place.
+    /// Returns the rectangle as a view, which is read in the order of the source; `None` after transforms that
+    /// require an order, and for sources without random access.
     fn view(&self, rows: &Range<u64>, columns: &Range<u64>) -> Option<LazyTensor> {
         let Layout { outer, extent, inner, .. } = self.layout;
         if !self.is_open {

@@ -6,9 +6,9 @@
 //! codes are made with the scales as they are stored. A block of zeros has the scale 1.
 
 //!
-//! A weight is seen as a matrix: a row for each place beside the axis of the blocks, and that axis as
-//! columns. Its rectangles are read whichever way they lie in the source, quantised row by row, and put
-//! where the part has them, so that a piece of the result takes bounded memory in every layout.
+//! A weight is treated as a matrix: the axis of the blocks is the columns, and each combination of the other
+//! indices is a row. Its rectangles are read in the order of the source, quantized row by row, and stored at their
+//! positions in the part, so that a piece of the result takes bounded memory in every layout.
 
 mod blocks;
 mod geometry;
@@ -91,11 +91,11 @@ pub struct Quantise {
     pub bits: Bits,
     /// Whether the zero point is always 0.
     pub symmetric: bool,
-    /// What shares a scale.
+    /// The elements that share a scale.
     pub blocks: Blocks,
     /// The part.
     pub part: Part,
-    /// What chooses scales, zero points and codes; round to nearest when there is none.
+    /// The quantizer that chooses scales, zero points and codes; round to nearest if there is none.
     pub quantiser: Option<SharedQuantiser>,
 }
 
@@ -105,7 +105,7 @@ struct Layout {
     outer: u64,
     /// Elements along the axis.
     extent: u64,
-    /// Elements from one place along the axis to the next.
+    /// The number of elements between consecutive positions along the axis.
     inner: u64,
     /// Elements of a block along the axis.
     size: u64,

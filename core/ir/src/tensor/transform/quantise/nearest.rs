@@ -27,10 +27,10 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// Takes more values in.
+    /// Widens the range to include `values`.
     ///
     /// # Errors
-    /// When one is no finite number.
+    /// If a value is not finite.
     pub(super) fn widen(&mut self, values: &[f32]) -> Result<(), Error> {
         let (mut low, mut high, mut odd) = ([self.low; LANES], [self.high; LANES], [0f32; LANES]);
         let (chunks, rest) = values.as_chunks::<LANES>();
@@ -82,7 +82,7 @@ pub(super) fn codes(form: &Quantise, values: &[f32], step: Step, out: &mut [u8])
     let codes = form.bits.codes(form.symmetric);
     let (low, high) = (*codes.start(), *codes.end());
     for (value, place) in values.iter().zip(out) {
-        // What lies further out has the last code in any case.
+        // Values beyond the range saturate at the last code.
         let quotient = (value / step.scale).clamp(-1024.0, 1024.0);
         let code = (quotient + ROUNDS).to_bits() as i32 - ROUNDS.to_bits() as i32;
         *place = (code + step.zero).clamp(low, high) as u8;

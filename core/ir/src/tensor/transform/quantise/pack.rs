@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-/// Puts codes of one byte each together in place, the first one in the low bits.
+/// Packs codes of one byte each in place, the first one in the low bits.
 pub(in crate::tensor) fn pack(bits: u32, codes: &mut Vec<u8>) {
     if bits >= 8 {
         return;
@@ -11,7 +11,7 @@ pub(in crate::tensor) fn pack(bits: u32, codes: &mut Vec<u8>) {
     let per_byte = (8 / bits) as usize;
     let len = codes.len().div_ceil(per_byte);
     codes.resize(len * per_byte, 0);
-    // A byte is never put behind what was read for it.
+    // A packed byte is never written past the codes that were read for it.
     let cells = Cell::from_mut(codes.as_mut_slice()).as_slice_of_cells();
     for (byte, codes) in cells.iter().zip(cells.chunks_exact(per_byte)) {
         let places = (0..).step_by(bits as usize);

@@ -1,4 +1,4 @@
-//! What chooses scales, zero points and codes in the place of rounding to nearest.
+//! Quantizers, which replace rounding to nearest in the choice of scales, zero points and codes.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,10 +9,10 @@ use super::nearest::round_scale;
 use super::{Bits, Quantise};
 use crate::diagnose::{Code, Diagnostic};
 
-/// A scheme of quantisation. The host cuts the weight into blocks and stores what comes out, in every
-/// layout; the scheme says what the blocks become.
+/// A quantization scheme. The host cuts the weight into blocks and stores the result, in every layout; the scheme
+/// quantizes the blocks.
 pub trait Quantiser: Send + Sync {
-    /// What it is called, for people.
+    /// The name, for display.
     fn name(&self) -> &str;
 
     /// The plugin that it comes from.
@@ -20,7 +20,7 @@ pub trait Quantiser: Send + Sync {
         None
     }
 
-    /// What it has to see at once.
+    /// The part of a weight that it quantizes at once.
     fn granule(&self) -> QuantiserGranule;
 
     /// Chooses for the rectangle `at` of the weight, whose values are `values` `[rows, columns]`. Called
@@ -32,7 +32,7 @@ pub trait Quantiser: Send + Sync {
     fn quantise(&self, at: &Rectangle, values: &[f32], made: &mut QuantisedMut<'_>) -> Result<(), Error>;
 }
 
-/// What a [`Quantiser`] has to see at once.
+/// The part of a weight that a [`Quantiser`] needs at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuantiserGranule {
     /// A block: its rectangles are whole blocks.
@@ -58,7 +58,7 @@ pub struct Rectangle {
     pub dtype: DType,
 }
 
-/// What a [`Quantiser`] makes.
+/// The output of a [`Quantiser`].
 #[derive(Debug)]
 pub struct QuantisedMut<'a> {
     /// Finite numbers above 0 that the type of the weight has: `[rows, blocks]`.
@@ -79,20 +79,20 @@ impl SharedQuantiser {
         Self(Arc::new(quantiser))
     }
 
-    /// What it is called.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         self.0.name()
     }
 
-    /// What it has to see at once.
+    /// Returns the part of a weight that it quantizes at once.
     pub fn granule(&self) -> QuantiserGranule {
         self.0.granule()
     }
 
-    /// Chooses, and checks what was chosen.
+    /// Quantizes `values`, and checks the result.
     ///
     /// # Errors
-    /// Why it cannot be done; `OP801` when what was chosen cannot be stored.
+    /// The quantizer's reason; `OP801` if its result cannot be stored.
     pub fn quantise(&self, at: &Rectangle, values: &[f32], made: &mut QuantisedMut<'_>) -> Result<(), Error> {
         self.0.quantise(at, values, made)?;
         let wrong = |what: String| {

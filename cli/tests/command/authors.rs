@@ -1,5 +1,5 @@
-//! What the author of a plugin meets: a new project that builds, tests itself and passes the check; and what
-//! the check finds in libraries that misbehave. Libraries are built without optimisation, and kept.
+//! The experience of a plugin author: a new project that builds, tests itself and passes the check; and the
+//! findings of the check in libraries that misbehave. Libraries are built without optimization, and kept.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::library::compile;
 use crate::library::{build, built, cargo};
 use crate::program::{answer, onnxport_in, repository};
 
-/// The exit code of a check and what it says.
+/// Returns the exit code of a check and its report.
 fn check(library: &Path, more: &[&str]) -> (Option<i32>, Value) {
     let path = library.to_str().expect("UTF-8");
     answer(repository(), &[&["plugin", "check", path], more].concat())
@@ -152,7 +152,7 @@ fn what_ends_or_holds_up_the_process_is_a_finding() {
         let (failures, passed) = wild(mode);
         let found = failures.iter().any(|(check, why)| check == step && why.contains(reason));
         assert!(found, "{mode}: {failures:?}");
-        // What does not depend on it is checked all the same.
+        // Checks that do not depend on it run anyway.
         assert!(passed >= if step == "attach" { 5 } else { 15 }, "{mode}: {passed}");
     }
 }

@@ -87,7 +87,7 @@ fn a_wrong_command_line_is_answered_in_json_as_well() {
         assert_eq!(code(&output), Some(0), "{arguments:?}");
         assert!(!output.stdout.starts_with(b"{"), "{arguments:?}");
     }
-    // A file that is called so is no option.
+    // A file with this name is not an option.
     let output = run(&["frobnicate", "--", "--json"]);
     assert_eq!((code(&output), output.stdout.is_empty()), (Some(2), true));
     assert!(text(&output.stderr).starts_with("error: "));

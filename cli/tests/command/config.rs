@@ -1,4 +1,4 @@
-//! Options in a file: which file counts, what of it, and what is refused.
+//! Options in a file: which file and which parts of it count, and which are refused.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ fn repository(options: &str) -> tempfile::TempDir {
     folder
 }
 
-/// The command without what the environment says.
+/// Returns the command with a clean environment.
 fn bare(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = program::command(folder, arguments);
     for variable in [
@@ -37,7 +37,7 @@ fn run(folder: &Path, arguments: &[&str]) -> Output {
     bare(folder, arguments).output().expect("the binary starts")
 }
 
-/// What `--print-config --json` says of an option: its value and where it comes from.
+/// Returns the value and the source of an option according to `--print-config --json`.
 fn effective(output: &Output, name: &str) -> (Value, String, Option<String>) {
     let said = json(output);
     let options = said["config"]["options"].as_array().expect("a list");
@@ -99,7 +99,7 @@ fn the_stronger_says_what_counts() {
     assert_eq!(of(&["--preset", "mobile"], "decompose"), is("all".into(), "preset"));
     assert_eq!(of(&["--unset", "opset"], "opset"), is(20.into(), "unset"));
     assert_eq!(of(&["--no-config"], "opset"), is(20.into(), "default"));
-    // What excludes a weaker option takes its place.
+    // The excluding option replaces a weaker one.
     let mobile = printed(folder, &["--preset", "mobile"]);
     assert_eq!(effective(&mobile, "no-optimize").1, "preset");
     assert!(!is_said(&mobile, "optimize"));
@@ -236,7 +236,7 @@ fn what_is_wrong_is_refused_at_its_place() {
         let shown = found["help"].as_str().unwrap_or_default();
         assert!(shown.contains(help), "{options}: {found:#}");
         assert!(!folder.path().join("x.onnx").exists(), "{options}");
-        // What only talks about onnxport is not stopped.
+        // Commands that only print information are not stopped.
         assert_eq!(run(folder.path(), &["explain", code]).status.code(), Some(0), "{options}");
     }
     let folder = repository("[convert]\nopst = 1\nvalidate = 1\n[chek]\n");

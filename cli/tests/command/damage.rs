@@ -1,4 +1,4 @@
-//! A weight that is not the one that was stored.
+//! A weight that differs from the one that was stored.
 
 use std::fs;
 

@@ -40,7 +40,7 @@ fn plugin(does: &str, library: &Path) -> Output {
     command(repository(), &["plugin", does]).arg(library).output().expect("the binary starts")
 }
 
-/// What becomes of a conversion with the plugin in a mode: the exit code, and standard error.
+/// Returns the exit code and standard error of a conversion with the plugin in a mode.
 fn outcome(mode: &str, more: &[&str]) -> (Option<i32>, String) {
     let folder = tempfile::tempdir().expect("a folder");
     let library = in_mode(wild(), folder.path(), mode);
@@ -79,7 +79,7 @@ fn tables_that_lie_are_refused() {
     expect("null", &[], 70, &["OP801", "plugin `wild` provides no interface"]);
     expect("latin1", &[], 70, &["OP801", "plugin `wild`", "not UTF-8"]);
     expect("layout_huge", &[], 5, &[version, "plugin `wild`", "its fingerprints are a length of"]);
-    // There is enough of it: only what both sides know is read, byte by byte.
+    // The size is large enough: only fields that both sides know are read, byte by byte.
     expect("size_huge", &[], 0, &[]);
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::program::{self, answer, mlp, onnxport_in, repository};
 
-/// What a command prints.
+/// Returns the output of a command.
 fn text(folder: &Path, arguments: &[&str]) -> String {
     program::text(&onnxport_in(folder, arguments).stdout)
 }
@@ -123,7 +123,7 @@ fn a_model_says_where_its_weights_are_and_what_is_missing() {
     assert_eq!(answer(folder, &["inspect", "--weights", "m.onnx"]).0, Some(5));
 }
 
-/// A model with one initializer that places its data in the folder above.
+/// A model with one initializer whose data are in the parent folder.
 fn onnx_with_outside_data() -> Vec<u8> {
     use onnxport_proto::{GraphProto, ModelProto, StringStringEntryProto, TensorProto};
     use prost::Message;

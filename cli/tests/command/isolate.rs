@@ -1,4 +1,4 @@
-//! Executors that crash, hang, are killed or answer wrongly: each is told as what it is, and the program goes on.
+//! Executors that crash, hang, are killed or answer wrongly: each is reported as such, and the program goes on.
 #![cfg(unix)]
 
 use std::sync::LazyLock;
@@ -42,8 +42,8 @@ fn at(name: &str) -> String {
     FOLDER.path().join(name).to_str().expect("UTF-8").to_owned()
 }
 
-/// Runs the model with an executor that `does` something; returns the exit code, the code of what is wrong, and its
-/// message.
+/// Runs the model with an executor that `does` something; returns the exit code, and the code and message of the
+/// error.
 fn run(does: &str, more: &[&str]) -> (Option<i32>, String, String) {
     let (model, library, does) = (at("m.onnx"), at("faulty.so"), format!("does={does}"));
     let start = ["run", &model, "--random", "--plugin", &library, "--executor", "faulty"];

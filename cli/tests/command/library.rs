@@ -1,4 +1,5 @@
-//! Libraries that tests make: with cargo, beside the command so that dependencies are built once, and with a C compiler.
+//! Libraries that tests build: with cargo, beside the command so that dependencies are built once, and with a C
+//! compiler.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,5 +1,5 @@
-//! The command from outside, in one program: a module for each subject. `program` starts the command, `library` makes
-//! what it loads.
+//! The command from outside, in one program: a module for each subject. `program` starts the command, `library`
+//! builds the libraries that it loads.
 
 mod library;
 mod program;

@@ -1,4 +1,4 @@
-//! What a large program takes: memory while it is converted, and bytes of output.
+//! The cost of a large program: memory during its conversion, and bytes of output.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -41,7 +41,7 @@ fn a_call_more_takes_little_memory_more() {
         Chain::new(nodes).write(&archive).expect("an archive");
         let mut command = command(folder.path(), &["convert", "--no-verify", "--quiet"]);
         command.arg(&archive).arg("-o");
-        // What was freed goes back to the system at once, so that it does not count.
+        // Freed memory goes back to the system at once, so that it does not count.
         peak(command.arg(folder.path().join("chain.onnx")).env("MIMALLOC_PURGE_DELAY", "0"))
     };
     let (short, long) = (15_000, 45_000);

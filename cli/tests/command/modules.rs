@@ -21,7 +21,7 @@ fn bisect(messages: &[&str], more: &[&str]) -> Output {
     bisect_in(&tempfile::tempdir().expect("a folder"), messages, more)
 }
 
-/// The same in `folder`, where the file `request` holds what is asked afterwards.
+/// As above in `folder`, where the file `request` holds the request afterwards.
 fn bisect_in(folder: &tempfile::TempDir, messages: &[&str], more: &[&str]) -> Output {
     let [answers, python] = ["answers", "python3"].map(|name| folder.path().join(name));
     let message = |text: &&str| [&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat();

@@ -1,4 +1,4 @@
-//! Names of files that are no text.
+//! Names of files that are not UTF-8.
 #![cfg(target_os = "linux")]
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! `onnxport optimize`: what it leaves as it is, and `--verify`.
+//! `onnxport optimize`: the parts that it leaves unchanged, and `--verify`.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ fn model(text: &str) -> (tempfile::TempDir, impl Fn(&str) -> String + use<>) {
     (folder, at)
 }
 
-/// What `m.onnx` becomes, as text, and what is said about that.
+/// Returns the text of the optimized `m.onnx`, and the report.
 fn optimised(at: &impl Fn(&str) -> String, options: &[&str]) -> (String, Value) {
     let said = succeed(&[&["optimize", &at("m.onnx"), "-o", &at("n.onnx")], options].concat());
     (import(Path::new(&at("n.onnx"))).expect("a model").to_text(), said)

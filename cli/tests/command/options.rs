@@ -1,4 +1,4 @@
-//! What a user sets for plugins, and what plugins tell the user, from outside.
+//! Options that a user sets for plugins, and messages of plugins to the user, from outside.
 
 use std::path::Path;
 use std::process::Output;

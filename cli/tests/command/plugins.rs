@@ -1,4 +1,4 @@
-//! Plugins from outside: what is listed, and what is refused with which exit code.
+//! Plugins from outside: the list, and the exit codes of refusals.
 
 use std::path::Path;
 use std::process::Output;
@@ -19,7 +19,7 @@ fn onnxport(arguments: &[&str], folder: &Path) -> Output {
 #[test]
 fn linked_in_plugins_are_listed() {
     let folder = tempfile::tempdir().expect("a folder");
-    // What lies in the current directory is not read.
+    // The current directory is not searched.
     std::fs::write(folder.path().join("onnxport.toml"), "plugins = ['missing.so']").expect("a file");
     let output = onnxport(&["plugin", "list", "--json"], folder.path());
     assert_eq!(output.status.code(), Some(0));

@@ -1,4 +1,4 @@
-//! `--profile`: what the trace of a command says.
+//! `--profile`: the trace of a command.
 
 use std::collections::BTreeMap;
 

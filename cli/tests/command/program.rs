@@ -1,4 +1,4 @@
-//! Starting the command, and reading what it says.
+//! Starts the command, and reads its output.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -49,7 +49,7 @@ pub(crate) fn answer(folder: &Path, arguments: &[&str]) -> (Option<i32>, Value) 
     (output.status.code(), json(&output))
 }
 
-/// What a command says with `--json` that succeeds in the root of the repository.
+/// Returns the `--json` output of a command that succeeds in the root of the repository.
 pub(crate) fn succeed(arguments: &[&str]) -> Value {
     let (code, said) = answer(repository(), arguments);
     assert_eq!(code, Some(0), "{said}");
@@ -62,7 +62,7 @@ pub(crate) fn json(output: &Output) -> Value {
     serde_json::from_slice(stdout).unwrap_or_else(|_| panic!("{status}: {}", String::from_utf8_lossy(stderr)))
 }
 
-/// What was printed, which is text.
+/// Returns output as text.
 pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("output is UTF-8")
 }

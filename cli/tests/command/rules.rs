@@ -1,4 +1,4 @@
-//! `onnxport rules`, the page that is made of it, levels on the command line, and matches as models.
+//! `onnxport rules`, the page generated from it, levels on the command line, and matches as models.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::program::{folder, json, onnxport, repository, write_model};
 
-/// What a command answers.
+/// Returns the answer of a command.
 fn answered(arguments: &[&str]) -> Value {
     json(&onnxport(arguments))
 }
@@ -142,7 +142,7 @@ fn a_rule_is_shown_with_what_it_does() {
     assert!(String::from_utf8_lossy(&unknown.stderr).contains("unknown rule or pass `negate_thrice`"));
 }
 
-/// A model with a place for a rule of level 1 and for one of plugin `fusions`, in a folder.
+/// Creates a model in a folder, with a match for a rule of level 1 and one for a rule of plugin `fusions`.
 fn model() -> (tempfile::TempDir, impl Fn(&str) -> String) {
     let text = "opset 20\ngraph {\n  input %x: f32[2]\n  %a: f32[2] = Neg(%x)\n  %b: f32[2] = Neg(%a)\n  \
                 %c: f32[2] = Sigmoid(%b)\n  %d: f32[2] = Mul(%b, %c)\n  output %d as y\n}\n";

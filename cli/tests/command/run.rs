@@ -1,4 +1,4 @@
-//! `onnxport run`, and the reference evaluator as what runs a model.
+//! `onnxport run`, and the reference evaluator as its executor.
 
 use std::path::Path;
 
@@ -50,7 +50,7 @@ fn the_reference_verifies_where_nothing_else_does() {
     assert_eq!(misplaced.status.code(), Some(2));
 }
 
-/// Nothing is computed in its place.
+/// There is no silent fallback to another device.
 #[test]
 fn a_gpu_that_is_missing_is_an_error_with_a_next_step() {
     let (_folder, at) = mlp();

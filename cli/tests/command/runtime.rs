@@ -1,4 +1,4 @@
-//! Finding ONNX Runtime: what starts Python, and what is remembered of its answer.
+//! Finding ONNX Runtime: which Python is started, and how its answer is cached.
 #![cfg(unix)]
 
 use std::fs;
@@ -41,7 +41,7 @@ impl User {
         fs::set_permissions(python, fs::Permissions::from_mode(0o755)).expect("a script");
     }
 
-    /// Converts a model; returns the exit code, what was said, and how often Python was started for it.
+    /// Converts a model; returns the exit code, the report, and how often it started Python.
     fn convert(&self, more: &[&str]) -> (Option<i32>, Value, usize) {
         let _ = fs::remove_file(self.at("starts"));
         let mut command = command(self.folder.path(), &["convert"]);

@@ -1,4 +1,4 @@
-//! Models of sizes that the user states, and names that take the place of others.
+//! Models with sizes that the user states, and renamed inputs and outputs.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What becomes of commands where the system starts few threads, or none.
+//! Commands on systems that start few threads, or none.
 #![cfg(target_os = "linux")]
 
 use std::fs::{self, Permissions};
@@ -58,7 +58,8 @@ fn is_root(folder: &Path) -> bool {
     fs::metadata(folder).is_ok_and(|folder| folder.uid() == 0)
 }
 
-/// Runs a command under every limit: it does its work or says that there is no thread. The last one does it.
+/// Runs a command under every limit: it succeeds or reports that there is no thread. It succeeds under the last
+/// one.
 fn each(folder: &Path, arguments: &[&str], refused: &[(i32, &str)]) {
     for limit in LIMITS {
         let output = limited(folder, limit, arguments).expect("the program starts");

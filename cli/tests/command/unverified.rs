@@ -1,5 +1,4 @@
-//! A model that fails its verification is not published. What needs ONNX Runtime is left out where there
-//! is none.
+//! A model that fails its verification is not published. Tests that need ONNX Runtime are skipped without it.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -30,7 +29,7 @@ fn listing(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     files
 }
 
-/// A folder with `good.pt2`, and with `bad.pt2`, of which a recorded value is wrong.
+/// A folder with `good.pt2`, and with `bad.pt2`, in which a recorded value is wrong.
 fn programs() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let data = repository().join("tests/files/data");
@@ -111,7 +110,7 @@ fn a_package_with_a_mismatch_is_not_there() {
     assert_eq!((code, &said["models"][1]["path"]), (Some(4), &"out.failed/b.onnx".into()), "{said}");
     assert!(!folder.join("out").exists());
     assert_eq!(answer(folder, &["verify", "out.failed/b.onnx", "--against", "good.pt2"]).0, Some(0));
-    // What an earlier run kept is not replaced, and that is known before anything is converted.
+    // Files that an earlier run kept are not replaced, and that is known before anything is converted.
     let (code, said) = answer(folder, &keep);
     assert_eq!((code, &said["diagnostics"][0]["code"]), (Some(5), &"OP601".into()));
     assert_eq!(answer(folder, &["package", "a=good.pt2", "-o", "out"]).0, Some(0));
@@ -148,7 +147,7 @@ fn what_cannot_be_verified_is_refused_where_it_is_required() {
     assert_eq!(answer(folder, &convert[..4]).0, Some(0));
 }
 
-/// Edits the model `m.onnx` of the good program, then verifies it: the exit code, and what is said.
+/// Edits the model `m.onnx` of the good program, then verifies it; returns the exit code and the messages.
 fn edited(folder: &Path, edit: impl FnOnce(&mut ModelProto)) -> (Option<i32>, Vec<String>) {
     assert_eq!(answer(folder, &["convert", "good.pt2", "-o", "m.onnx", "--no-verify"]).0, Some(0));
     let path = folder.join("m.onnx");

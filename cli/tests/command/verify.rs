@@ -1,4 +1,4 @@
-//! Conversion and verification from outside. What needs ONNX Runtime is left out where there is none.
+//! Conversion and verification from outside. Tests that need ONNX Runtime are skipped without it.
 
 use std::path::Path;
 

@@ -37,7 +37,7 @@ fn run(folder: &Path, library: &Path, options: &[&str]) -> Output {
     onnxport(folder, &[&convert[..], &["--plugin", library], options].concat())
 }
 
-/// Converts `examples/mlp` with these options; the tensors that are written, or the exit code and what was said.
+/// Converts `examples/mlp` with these options; returns the written tensors, or the exit code and the message.
 fn convert(library: &Path, options: &[&str]) -> Result<Vec<TensorProto>, (Option<i32>, String)> {
     let folder = tempfile::tempdir().expect("a folder");
     let output = run(folder.path(), library, options);
@@ -90,7 +90,7 @@ fn a_plan_names_what_plugins_make_and_change() {
     assert!(rows.iter().any(|row| row["transforms"] == serde_json::json!(["binary/signs", codes])), "{said}");
 }
 
-/// The exit code of a conversion with a quantiser of `tests/rust/faults/weights`, and what it says.
+/// Returns the exit code and the message of a conversion with a quantizer of `tests/rust/faults/weights`.
 fn refused(quantiser: &str, more: &[&str]) -> (Option<i32>, String) {
     let scheme = format!("int8:block=channel,by=hasty/{quantiser}");
     let made = convert(hasty(), &[&["--quantize", scheme.as_str()], more].concat());

@@ -84,7 +84,7 @@ fn weights_that_a_program_holds_can_wait_as_well() {
     assert_eq!((code, &said["unbound"]), (Some(0), &4.into()), "{said}");
     assert_eq!((count(folder.path()), &said["diagnostics"][0]["code"]), (1, &"OP630".into()), "{said}");
     assert_eq!(answer(folder.path(), &[&fixed[..], &["m.onnx"]].concat()).0, Some(0));
-    // What is bound to it later is what a conversion writes.
+    // Binding the weights later gives the same files as a conversion.
     let bind =
         ["weights", "bind", "waits.onnx", "--from", program, "-o", "n.onnx", "--external-data", "external"];
     let (code, said) = answer(folder.path(), &bind);

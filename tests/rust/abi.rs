@@ -84,7 +84,7 @@ fn lowered(host: &Host, targets: &[&str]) -> String {
     }
 }
 
-/// Lowerings, rules and runs do what they do in every revision.
+/// Lowerings, rules and runs work as in every revision.
 fn works(host: &Host) {
     let model = lowered(host, &["aten.relu.default", "sample.scaled.default", "sample.plain.default"]);
     for op in ["= Max(", "= Mul(", "= Relu("] {

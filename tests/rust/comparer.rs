@@ -109,7 +109,7 @@ mod plugin {
     onnxport_sdk::export_plugin! { id: "floats", comparer: Floats }
 }
 
-/// `rows` times a thousand numbers, of which the last three are wrong.
+/// `rows` times a thousand numbers; the last three are wrong.
 fn tensors(rows: u64) -> (Vec<u8>, Vec<u8>) {
     let count = rows as usize * 1000;
     let expected: Vec<f32> = (0..count).map(|n| ((n % 1013) as f32 - 500.0) / 7.0).collect();
@@ -188,7 +188,7 @@ fn the_host_compares_what_a_plugin_does_not_where_it_may() {
         let found = compared(&lenient, "y", DType::I64).expect("the host compares");
         assert_eq!(found, compare(DType::I64, &[1], &got, &expected, Tolerance::EXACT));
     }
-    // What cannot be is a fault of the plugin, which nothing covers.
+    // An impossible answer is a fault of the plugin, and no tolerance covers it.
     let lie = compared(&lenient, "short", DType::F32).expect_err("it lost an element");
     assert_eq!(lie.code, Code::PLUGIN_CONTRACT);
     let reasons: Vec<_> = lenient.reasons().into_iter().map(|reason| (reason.code, reason.message)).collect();

@@ -1,5 +1,5 @@
-//! File tests: text files of sections, each opened by a line `--- name`, of which the last is what
-//! must come out. `UPDATE=1` rewrites it.
+//! File tests: text files of sections, each opened by a line `--- name`. The last section is the expected output;
+//! `UPDATE=1` rewrites it.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use onnxport_core::diagnose::Report;
 use onnxport_harness::Case;
 
-/// Makes a test of each file of a folder of `tests/files`: `file_tests!("lower", outcome)` runs `outcome` on the
-/// sections of each. The tests are called like the folder, or what stands before it.
+/// Defines a test for each file of a folder of `tests/files`: `file_tests!("lower", outcome)` runs `outcome` on the
+/// sections of each. The tests are named after the folder, or after the module in front of it.
 macro_rules! file_tests {
     ($folder:literal, $outcome:expr) => {
         file_tests!($folder, $folder, $outcome);
@@ -24,7 +24,7 @@ macro_rules! file_tests {
 pub(crate) struct Sections(Vec<(String, String)>);
 
 impl Sections {
-    /// Splits `text` at the lines that open sections; what stands before the first is a comment.
+    /// Splits `text` at the lines that open sections; text before the first is a comment.
     pub(crate) fn of(text: &str) -> Self {
         let mut sections: Vec<(String, String)> = Vec::new();
         for line in text.lines() {
@@ -72,7 +72,7 @@ pub(crate) fn errors(report: &Report) -> String {
     text
 }
 
-/// What must come out of a file: the name of its last section, and what must stand there.
+/// The expected outcome of a file: the name and the text of its last section.
 pub(crate) type Outcome = (&'static str, String);
 
 /// A test for each file of `folder`, a folder of `tests/files`, called `name::stem`.
@@ -91,7 +91,7 @@ pub(crate) fn cases(name: &str, folder: &str, outcome: fn(&Sections) -> Outcome)
     paths.into_iter().map(case).collect()
 }
 
-/// Compares what comes out of the file at `path` with what it says; `UPDATE=1` writes it there.
+/// Compares the outcome of the file at `path` with its last section; `UPDATE=1` writes it there.
 fn run(path: &Path, outcome: fn(&Sections) -> Outcome) {
     let text = std::fs::read_to_string(path).expect("a readable file");
     let sections = Sections::of(&text);

@@ -51,7 +51,7 @@ fn page_of_operators() -> String {
         let shown: Vec<String> = versions
             .map(|schema| format!("{}{}", schema.since, if schema.deprecated { " (withdrawn)" } else { "" }))
             .collect();
-        // What the newest opset does not have is listed, and not counted.
+        // Operators that the newest opset lacks are listed, and not counted.
         let counts = opset::lookup(name, opset::MAX_OPSET).is_some();
         let mark = |known: bool, count: &mut usize| {
             *count += usize::from(known && counts);

@@ -18,7 +18,7 @@ use onnxport_core::tensor::DType;
 use crate::files::{Outcome, Sections, at, errors, repository};
 use crate::optimise::draw::{Random, agree, inputs};
 
-/// Infers the types of what the nodes of a block return, those in its inner blocks first.
+/// Infers the types of the outputs of the nodes of a block, those in its inner blocks first.
 fn type_block(graph: &mut Graph, symbols: &mut Symbols, opset: i64, block: BlockId) {
     for node in graph.order(block).collect::<Vec<_>>() {
         for inner in graph.nodes[node].blocks().collect::<Vec<_>>() {
@@ -94,7 +94,7 @@ fn forms_are_used_and_the_page_of_targets_is_current() {
         let becomes = form.becomes();
         let says = |line: &str| match becomes.split_once('=') {
             None => line.contains(&format!("`{}` is written as {becomes} in", form.operator)),
-            // What computes in a type that holds its own is not said, but shows.
+            // Computing in a wider type is not reported, but visible.
             Some(_) => line.contains(&format!("= {}(", form.operator)),
         };
         assert!(

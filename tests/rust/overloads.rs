@@ -67,13 +67,13 @@ fn outcome(sections: &Sections) -> Outcome {
     }
 }
 
-/// What comes before the expectation of a case.
+/// Returns the part of a case before its expectation.
 fn head(case: &str) -> &str {
     let end = ["\n--- model\n", "\n--- error\n"].iter().filter_map(|mark| case.find(mark)).min();
     end.map_or(case, |end| &case[..=end])
 }
 
-/// Compares what comes out of a case with what its file says; `UPDATE=1` writes it there.
+/// Compares the outcome of a case with its file; `UPDATE=1` writes it there.
 fn run(path: &Path, name: &str, case: &str) {
     /// Cases share a file.
     static WRITING: Mutex<()> = Mutex::new(());
@@ -113,7 +113,7 @@ inventory::submit! {
     })
 }
 
-/// Adds what a body calls, at every depth.
+/// Adds the calls of a body, at every depth.
 fn calls(body: &Body, found: &mut BTreeSet<String>) {
     for call in &body.calls {
         found.insert(call.target.to_string());
@@ -133,7 +133,7 @@ fn every_overload_has_a_program() {
         for (_, case) in split(&text) {
             let program = program(&Sections::of(case));
             calls(&program.body, &mut called);
-            // Normalising makes calls as well, of which programs hold few.
+            // Normalization adds calls that few programs contain.
             if let Ok(program) = normalise::normalise(program, &HOST.schemas) {
                 calls(&program.body, &mut called);
             }

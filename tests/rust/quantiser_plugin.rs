@@ -1,5 +1,5 @@
-//! Quantisers of `weights/1`: what a plugin is shown of a weight, that all parts and both forms of what is
-//! written hold what it chose, and that weights share it exactly when they are the same tensor.
+//! Quantizers of `weights/1`: the part of a weight that a plugin sees, that all parts and both written forms hold
+//! its choices, and that weights share them exactly when they are the same tensor.
 
 use onnxport_core::diagnose::Code;
 use onnxport_core::host::{Host, PluginRoot};
@@ -7,7 +7,7 @@ use onnxport_core::ir::Model;
 use onnxport_core::precision::{self, Form, PrecisionOptions, Scheme};
 use onnxport_core::tensor::{DType, LazyTensor};
 
-/// What an author would write.
+/// A plugin as an author would write it.
 mod plugin {
     use onnxport_sdk::executor::Failure;
     use onnxport_sdk::weights::{Part, Quantiser, QuantiserGranule, Row, Step, Weights};
@@ -96,7 +96,7 @@ mod others {
                 Table::of(ABOUT.get_or_init(|| AboutTable { contract: version, ..table }))
             }
             weights::INTERFACE => {
-                // What came before the quantisers.
+                // The table before quantizers were added.
                 let layout = RSlice::from_slice(&full.layout.get().expect("a layout")[..5]);
                 Table { version, layout, ..full }
             }
@@ -150,7 +150,7 @@ mod others {
     }
 }
 
-/// The extents of the weights: what a product sums over, and its results.
+/// The extents of the weights: the summed axis of a product, and its results.
 const SHAPE: [u64; 2] = [40, 50];
 
 fn collect(tensor: &LazyTensor, budget: usize) -> Result<Vec<u8>, Code> {

@@ -1,4 +1,4 @@
-//! Backends: what is claimed, how regions are formed, what may stand for them.
+//! Backends: their claims, the formation of regions, and valid replacements.
 //!
 //! File tests are in `tests/files/backend/*.txt`:
 //!

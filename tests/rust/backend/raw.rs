@@ -87,7 +87,7 @@ extern "C" fn claim(index: u32, host: &Table, _: &Table, cx: GraphContext) -> u3
     let Ok(Some(host)) = (unsafe { host.read::<BackendHost>() }) else { return status::INVALID };
     let mut offered = RSlice::EMPTY;
     assert_eq!((host.offered)(cx, &mut offered), status::OK);
-    // What belongs to `compile` is invalid here.
+    // Functions of `compile` are invalid here.
     assert_eq!((host.finish)(cx, RSlice::EMPTY), status::INVALID);
     let ids = offered.get().expect("the host gives ids");
     match index {

@@ -1,4 +1,4 @@
-//! Faults inside of nodes, and what is no fault.
+//! Faults inside of nodes, and differences that are not faults.
 
 use onnxport_core::bisect::{Options, Wrong};
 use onnxport_core::taps::Verdict;
@@ -15,7 +15,7 @@ fn model(nodes: &str) -> String {
     )
 }
 
-/// The models with `right` and with `wrong` in the place of `?`, held against each other: what was entered, and the
+/// Compares the models with `right` and with `wrong` in place of `?`; returns the nodes that were entered, and the
 /// operator and the value of the innermost fault.
 fn found(nodes: &str, right: &str, wrong: &str) -> (Vec<String>, String, Wrong) {
     let [wrong, right] = [wrong, right].map(|op| model(&nodes.replace('?', op)));
@@ -97,8 +97,8 @@ fn other_types_and_shapes_are_said_and_do_not_stop_the_search() {
 
 #[test]
 fn rounding_that_is_amplified_is_no_fault() {
-    // Both take a third, one of them by a factor that is off by a unit in the last place; what is left of it when most is
-    // taken away shows that ten thousandfold.
+    // Both compute a third, one of them by a factor that is off by one unit in the last place; the subtraction
+    // cancels most digits and magnifies the error ten thousandfold.
     let third =
         |node: &str| model(&format!("%p = {node}\n%q = Mul(%x, %near)\n%d = Sub(%p, %q)\n%z = Sin(%d)"));
     let found = between(&third("Mul(%x, %third)"), &third("Div(%x, %parts)"));
@@ -116,7 +116,7 @@ fn a_fault_among_hundreds_of_nodes_is_found_in_few_rounds() {
         };
         model(&((0..300).map(node).collect::<String>() + "%z = Neg(%v299)"))
     };
-    // The cosine of a cosine forgets where it began: only what lies close behind a fault shows it.
+    // Repeated cosines converge, whatever the start: only nodes close after a fault show it.
     let options = Options { memory: 1024, ..Options::default() };
     for at in [3, 151, 298] {
         let found = with_options(&chain(at), &chain(usize::MAX), &options);

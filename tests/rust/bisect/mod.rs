@@ -1,4 +1,4 @@
-//! Finding what computes something else: steps of the optimizer, and nodes inside of nodes.
+//! Finding the origin of a divergence: steps of the optimizer, and nodes inside of nodes.
 
 mod inside;
 mod plugin;

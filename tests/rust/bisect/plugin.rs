@@ -1,4 +1,4 @@
-//! Rules of which ten are wrong: their types and shapes are right, so that nothing but values shows it.
+//! Ten wrong rules among others: their types and shapes are right, so that only values show the fault.
 
 use onnxport_sdk::prelude::*;
 

@@ -26,7 +26,7 @@ enum Values {
 
 use Values::{Floats, Longs};
 
-/// What a reference computes for keys 1, 0, 1, 0 that puts the last of equal keys in front.
+/// The values of a reference for keys 1, 0, 1, 0 that sorts the last of equal keys first.
 const RECORDED: [(&str, &[u64], Values); 8] = [
     ("input/keys", &[4], Longs(&[1, 0, 1, 0])),
     ("input/x", &[4, 2], Floats(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0])),

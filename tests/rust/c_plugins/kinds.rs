@@ -1,5 +1,5 @@
-//! What an argument of each schema type is in Rust and in C: a plugin in each language takes it. The table in
-//! `docs/c-plugins.md` is made of the same list; `UPDATE=1` writes it.
+//! The Rust and C types of an argument of each schema type: a plugin in each language takes it. The table in
+//! `docs/c-plugins.md` is generated from the same list; `UPDATE=1` writes it.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use onnxport_sdk::prelude::*;
 
 use super::{compile, load, lowered, repository};
 
-/// A schema type, an argument of it, and what that is in both languages.
+/// A schema type, an argument of it, and its types in both languages.
 struct Row {
     /// The operator of the test.
     name: &'static str,
@@ -19,7 +19,7 @@ struct Row {
     /// The ends of constants `ONNXPORT_LOWERING_ARG_KIND_…`, and the fields that say the rest.
     kinds: &'static str,
     fields: &'static str,
-    /// What the plugin in C sees.
+    /// The argument as the plugin in C sees it.
     seen: &'static str,
 }
 

@@ -1,5 +1,5 @@
-//! Plugins in plain C, built with `cc` alone: `examples/c-plugin`, roots that are not right, and what arguments are on
-//! both sides of the contract.
+//! Plugins in plain C, built with `cc` alone: `examples/c-plugin`, invalid roots, and arguments on both sides of
+//! the contract.
 #![cfg(unix)]
 
 mod kinds;

@@ -1,10 +1,10 @@
-//! Roots in C that are not right: each is refused with a code, none is called.
+//! Invalid roots in C: each is refused with a code, none is called.
 
 use onnxport_core::diagnose::Code;
 
 use super::{compile, load, repository};
 
-/// What a library with this defect is refused for.
+/// Returns the refusal of a library with this defect.
 fn refused(defect: &str) -> (Code, String) {
     let folder = tempfile::tempdir().expect("a folder");
     let library = compile(

@@ -30,7 +30,7 @@ fn bare(mut function: Function) -> String {
     Model { functions: vec![function], ..Model::default() }.to_text()
 }
 
-/// What differs between the body of the call in `file` and ONNX's.
+/// Returns the difference between the body of the call in `file` and ONNX's.
 fn compare(file: &Path) -> Result<(), String> {
     let model = import(file).map_err(|why| why.message)?;
     let graph = &model.graph;

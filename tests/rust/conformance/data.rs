@@ -36,7 +36,7 @@ struct Optional {
     optional: Option<Box<Optional>>,
 }
 
-/// What the inputs and outputs of a model are.
+/// The kinds of the inputs and outputs of a model.
 pub(crate) struct Kinds {
     inputs: Vec<Type>,
     outputs: Vec<Type>,
@@ -50,7 +50,7 @@ impl Kinds {
         Self { inputs: types(&main.inputs), outputs: types(main.outputs()) }
     }
 
-    /// The inputs of one data set; what has a default has no file.
+    /// Reads the inputs of one data set; an input with a default has no file.
     pub(crate) fn inputs(&self, folder: &Path) -> Result<Vec<Option<Value>>, String> {
         let read = |(index, ty): (usize, &Type)| {
             let bytes = fs::read(folder.join(format!("input_{index}.pb"))).ok();

@@ -1,4 +1,4 @@
-//! What inference says about the tests, beside what they return.
+//! Compares inferred types with the expected outputs of the tests.
 
 use std::path::Path;
 
@@ -17,11 +17,11 @@ pub(crate) enum Known {
     Nothing,
 }
 
-/// Infers the outputs from the types of the inputs, and from the contents of those that hold sizes, and compares them
-/// with what the test returns.
+/// Infers the outputs from the types of the inputs, and from the contents of those that hold sizes, and compares
+/// them with the expected outputs.
 ///
 /// # Errors
-/// Where inference says what does not hold.
+/// If inference is wrong.
 pub(crate) fn check(case: &Path, model: &mut Model) -> Result<Known, String> {
     let folder = case.join("test_data_set_0");
     let kinds = Kinds::of(model);
@@ -51,7 +51,7 @@ pub(crate) fn check(case: &Path, model: &mut Model) -> Result<Known, String> {
     Ok(worst)
 }
 
-/// Drops the types that the file states for what nodes return.
+/// Drops the types that the file states for outputs of nodes.
 fn forget(model: &mut Model, block: BlockId) {
     for node in model.graph.order(block).collect::<Vec<_>>() {
         for inner in model.graph.nodes[node].blocks().collect::<Vec<_>>() {

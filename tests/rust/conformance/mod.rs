@@ -1,8 +1,9 @@
 //! The backend tests of the `onnx` package, run against inference and evaluation.
 //!
-//! `cargo xtask conformance` writes them into `target/onnx-tests` and runs this. Without them there is nothing to run, which
-//! is said. What fails stands in `tests/rust/conformance/known_failures.toml` with a reason; an entry that passes fails.
-//! `ONNXPORT_CONFORMANCE=conv` runs the tests whose names hold `conv`, and prints each failure whether known or not.
+//! `cargo xtask conformance` writes them into `target/onnx-tests` and runs this. Without them the test is skipped
+//! with a note. Known failures are listed in `tests/rust/conformance/known_failures.toml` with a reason; an entry
+//! that passes fails. `ONNXPORT_CONFORMANCE=conv` runs the tests whose names contain `conv`, and prints each
+//! failure whether known or not.
 
 mod body;
 mod calls;
@@ -42,7 +43,7 @@ fn cases(folder: &Path) -> BTreeMap<String, PathBuf> {
     named.filter(|(_, case)| case.join("model.onnx").exists()).collect()
 }
 
-/// The operators of a model that have no evaluator and are no functions of it.
+/// Returns the operators of a model that have no evaluator and are not functions of it.
 fn missing(model: &Model) -> BTreeSet<String> {
     let graphs = model.functions.iter().map(|f| &f.graph).chain([&model.graph]);
     let nodes = graphs.flat_map(|graph| graph.nodes.iter().map(|(_, node)| node));
@@ -55,7 +56,7 @@ fn missing(model: &Model) -> BTreeSet<String> {
     nodes.filter(|node| !known(node) && !local(node)).map(name).collect()
 }
 
-/// Evaluates every data set of a test. Of what is random, only types and shapes are compared.
+/// Evaluates every data set of a test. Only types and shapes of random outputs are compared.
 ///
 /// # Errors
 /// Says what differs.
@@ -90,7 +91,7 @@ fn set(folder: &Path, model: &Model, random: bool) -> Result<Close, String> {
     Ok(worst)
 }
 
-/// Checks what failed against the list, and returns what is wrong with either.
+/// Checks failures against the list, and returns the unexpected ones and the stale entries.
 fn judge(
     what: &str,
     failed: &BTreeMap<String, String>,

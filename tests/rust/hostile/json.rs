@@ -9,7 +9,7 @@ const DEEP: usize = 100_000;
 const PROGRAM: &str = "models/model.json";
 const WEIGHTS: &str = "model_weights_config.json";
 
-/// The program with the text `TARGET` in the place of something.
+/// Returns the program with the text `TARGET` in place of a value.
 fn with_text(place: impl FnOnce(&mut Value), text: &str) -> Archive {
     Archive::base().edit_program(place).replace(PROGRAM, "\"TARGET\"", text)
 }

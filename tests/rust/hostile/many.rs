@@ -18,8 +18,8 @@ use super::measure::measured;
 
 const MANY: usize = 20_000;
 
-/// The base archive with so many more parameters, the views of one storage that `meta` gives, which no
-/// call takes.
+/// Returns the base archive with `many` more parameters, which no call reads: views of one storage, as `meta` gives
+/// them.
 fn archive(many: usize, payload: &[u8], meta: impl Fn(usize) -> Value) -> Archive {
     let mut table = String::new();
     for at in 0..many {

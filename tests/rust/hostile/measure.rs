@@ -1,4 +1,4 @@
-//! The time and the memory that a piece of work takes.
+//! Measures the time and the memory of a piece of work.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

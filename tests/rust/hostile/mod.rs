@@ -41,12 +41,12 @@ fn codes<T>(result: Result<T, Report>) -> Vec<String> {
     }
 }
 
-/// What reading the archive says.
+/// Returns the codes of reading the archive.
 fn read_codes(archive: &Archive) -> Vec<String> {
     codes(read(archive.write().path()).map(drop))
 }
 
-/// What reading the sample inputs of the archive says.
+/// Returns the codes of reading the sample inputs of the archive.
 fn sample_codes(archive: &Archive) -> Vec<String> {
     let file = archive.write();
     let archive = read(file.path()).expect("the program itself is sound");

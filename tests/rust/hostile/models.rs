@@ -1,5 +1,5 @@
-//! Models with damage where they say what their weights are, and programs whose tables of weights are
-//! damaged, all the way to a written model: it is whole, or nothing is there.
+//! Models with damaged declarations of weights, and programs with damaged tables of weights, all the way to a
+//! written model: it is complete, or nothing is written.
 
 use std::fs;
 use std::path::Path;
@@ -45,7 +45,7 @@ fn convert(
     write::write(&model, &path, options).map(drop)
 }
 
-/// Checks what a run left: a sound model, or nothing.
+/// Checks the result of a run: a sound model, or nothing.
 fn check(result: Result<(), Report>, folder: &Path) {
     let path = folder.join("m.onnx");
     match result {
@@ -138,7 +138,7 @@ fn metadata<'a>(model: &'a mut ModelProto, key: &str) -> &'a mut StringStringEnt
     model.metadata_props.iter_mut().find(|entry| entry.key() == key).unwrap()
 }
 
-/// Binds the weights of the program to this model, and checks what is left.
+/// Binds the weights of the program to this model, and checks the result.
 fn bound(model: &ModelProto, weights: &Path, mode: ExternalData) -> Result<(), Report> {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let path = from.path().join("waiting.onnx");

@@ -1,4 +1,4 @@
-//! Programs that are inconsistent, and payloads that are not what the program says.
+//! Inconsistent programs, and payloads that differ from their declarations.
 
 use serde_json::{Value, json};
 
@@ -162,7 +162,7 @@ fn payloads_that_were_taken_out_are_still_to_be_given() {
     assert!(notes.contains("`fc0.weight`: f32[") && notes.contains("weight`"), "{notes}");
     // The payload of a fake tensor is there, and empty.
     assert!(lacking(&Archive::base().with("weight_0", &[])).starts_with("`fc0.weight`: f32["));
-    // Without the table, the graph says what there was.
+    // Without the table, the names come from the graph.
     let all = lacking(&Archive::base().without(WEIGHTS));
     assert!(all.contains("`fc0.weight`: f32[") && all.contains("`fc0.bias`: f32["), "{all}");
     // A table that leaves a tensor out is damaged.

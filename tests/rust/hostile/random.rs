@@ -63,7 +63,7 @@ pub(crate) fn rounds(count: u64, seed: u64, mut case: impl FnMut(&mut Random)) {
     }
 }
 
-/// Damages one place of a document, or a few.
+/// Damages one value of a document, or a few.
 pub(crate) fn damage(document: &mut Value, random: &mut Random) {
     for _ in 0..=random.below(3) {
         let places = count(document);

@@ -1,5 +1,5 @@
-//! Views and transforms of tensors with sizes of all kinds: what is not refused is what its definition
-//! says, whichever piece of it is read under whichever budget.
+//! Views and transforms of tensors with sizes of all kinds: any that is accepted matches its definition, whichever
+//! piece of it is read under whichever budget.
 
 use onnxport_core::tensor::transform::{Bits, Blocks, Part, Quantise};
 use onnxport_core::tensor::{DType, Error, LazyTensor, Source, Transform};
@@ -7,7 +7,7 @@ use onnxport_core::tensor::{DType, Error, LazyTensor, Source, Transform};
 use super::measure::measured;
 use super::random::{Random, rounds};
 
-/// Tensors of up to so many bytes are read as a whole.
+/// Tensors of up to this many bytes are read as a whole.
 const SMALL: u64 = 1 << 16;
 
 const DTYPES: [DType; 9] = [
@@ -50,7 +50,7 @@ fn sound(random: &mut Random) -> LazyTensor {
     LazyTensor::inline(dtype, shape, bytes)
 }
 
-/// What becomes of the tensor after some steps, as far as they are taken.
+/// Applies random steps to the tensor, skipping those that are refused.
 fn changed(mut tensor: LazyTensor, random: &mut Random) -> LazyTensor {
     for _ in 0..random.below(6) {
         let rank = tensor.shape.len();

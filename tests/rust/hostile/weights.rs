@@ -1,5 +1,5 @@
-//! Files of weights with damage in their structure: safetensors, indices of shards, checkpoints, rules
-//! for names. What is not refused by a coded error must fit together, and bind to a program or not.
+//! Weight files with damaged structure: safetensors, indices of shards, checkpoints, rules for names. A file that
+//! is not refused with a coded error must be consistent, and binding it to a program succeeds or is refused.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ use super::measure::measured;
 use super::random::{Random, damage, rounds, text};
 use super::{SLACK, assert_one, codes};
 
-/// The file with this header and so many bytes behind it.
+/// A file with this header, followed by `data` bytes.
 fn safetensors(header: &str, data: usize) -> Vec<u8> {
     [&(header.len() as u64).to_le_bytes(), header.as_bytes(), &vec![0; data]].concat()
 }
@@ -146,7 +146,7 @@ fn pickle() -> Vec<u8> {
 #[test]
 fn damaged_checkpoints_never_panic() {
     assert_eq!(open_file("w.pt", &checkpoint(&pickle())).unwrap().len(), 1);
-    // Opcodes that move and share what was built.
+    // Opcodes that move and share values.
     let opcodes = b"().012N\x88\x89KJMG]})lt\x85\x86\x87daesuqrhj\x94cQRb\x81\x93\x8a\x8bX";
     rounds(600, 23, |random| {
         let mut pickle = pickle();
@@ -176,7 +176,7 @@ fn text_is_not_copied_again_and_again() {
     assert_one(&codes(open_file("w.pt", &checkpoint(&pickle)).map(drop)), "OP107", &["too many values"]);
 }
 
-/// Gives the program of the base archive what a map of names finds for it.
+/// Binds the matches of a map of names to the program of the base archive.
 fn bound(names: &NameMap, random: &mut Random) {
     let archive = Archive::base().write();
     let mut program = pt2::read(archive.path()).unwrap().program;

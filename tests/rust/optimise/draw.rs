@@ -1,11 +1,11 @@
-//! What is drawn to judge rules by: element types and extents of a model, and values of its inputs.
+//! Random tests for rules: element types and extents of a model, and values of its inputs.
 
 use onnxport_core::ir::{Model, Shape, Type};
 use onnxport_core::sym::{Dim, SymId};
 use onnxport_core::tensor::{DType, Kind};
 use onnxport_ir::ops::{Tensor, Value};
 
-/// What extents are drawn from.
+/// The extents to choose from.
 const SIZES: [i64; 6] = [0, 1, 2, 3, 4, 7];
 
 /// Draws numbers; the same every time.
@@ -126,7 +126,7 @@ pub(crate) fn empty(model: &Model, random: &mut Random) -> Vec<Vec<i64>> {
     found
 }
 
-/// The model with numbers in place of its symbols.
+/// Returns the model with numbers in place of its symbols.
 pub(crate) fn fixed(model: &Model, sizes: &[i64]) -> Model {
     let mut fixed = model.clone();
     let size = |symbol: SymId| sizes.get(symbol.index()).copied();

@@ -1,4 +1,4 @@
-//! Generated graphs: whatever stands in them, level 1 changes no bit of what they compute.
+//! Generated graphs: level 1 changes no bit of their results.
 
 use std::fmt::Write;
 
@@ -69,7 +69,7 @@ impl Graph {
         self.constant(&format!("i64[{}]", ints.len()), &elements.join(", "))
     }
 
-    /// Writes a node, and keeps what it makes.
+    /// Writes a node, and returns its output.
     fn node(&mut self, call: &str, dtype: &'static str, shape: Vec<&'static str>) -> Made {
         let name = self.fresh('v');
         writeln!(self.nodes, "  %{name} = {call}").expect("a text");
@@ -228,7 +228,7 @@ impl Graph {
                 self.node(&call, a.dtype, same);
             }
             20 if rank > 0 && a.shape[0] == "n" => {
-                // What exporters write to keep the first extents.
+                // The pattern that exporters write to keep the first extents.
                 let [zero, first] = [self.constant("i64[]", "0"), self.ints(&[0])];
                 let [shape, extent, column, target] = ['s', 's', 's', 's'].map(|letter| self.fresh(letter));
                 let rest: Vec<i64> = a.shape[1..].iter().map(|d| d.parse().unwrap_or(-1)).collect();

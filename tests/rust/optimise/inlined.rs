@@ -1,4 +1,4 @@
-//! Local functions in the place of their calls.
+//! Inlining of local functions.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use onnxport_ir::ops::{Limits, run};
 use super::draw::{Random, agree, values};
 use super::read;
 
-/// What is left of a model of f32, and how many calls went; it computes the same.
+/// Returns a model of f32 after inlining, and the number of inlined calls; checks that it computes the same.
 fn inlined(text: &str, most: usize) -> (Model, usize) {
     let before = read(text);
     let mut after = before.clone();

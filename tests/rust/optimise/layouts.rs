@@ -209,7 +209,7 @@ fn turned(shape: &str, text: &str, sums: bool) -> (Model, usize) {
 
 #[test]
 fn what_moves_more_bytes_stays() {
-    // The image is turned as it is, before it is made larger.
+    // The image is transposed before it is enlarged.
     let tiles = "  constant %r: i64[4] = [1, 4, 4, 1]\n  %a = Transpose(%x) {perm = [0, 2, 3, 1]}\n  %b = Tile(%a, %r)\n  output %b as y\n";
     assert_eq!(turned("f32[n, 3, 4, 4]", tiles, true).1, 0);
     // The other way round it is.
@@ -225,7 +225,7 @@ fn sums_are_added_in_another_order_only_where_that_is_allowed() {
     assert_eq!(turned("f32[n, 3, 4, 4]", text, false).1, 0);
     let (model, count) = turned("f32[n, 3, 4, 4]", text, true);
     assert_eq!((count, transposes(&model)), (1, 0), "{}", model.to_text());
-    // Rows of what is left would change their order.
+    // The remaining rows would be reordered.
     let rows = text.replace("[2] = [1, 2]", "[1] = [2]");
     assert_eq!(turned("f32[n, 3, 4, 4]", &rows, true).1, 0);
 }

@@ -1,4 +1,5 @@
-//! What rules compute: each file of `tests/files/standard` and `tests/files/fusions` before and after, by the evaluator.
+//! Compares the results of each file of `tests/files/standard` and `tests/files/fusions` before and after rules, by
+//! the evaluator.
 //!
 //! A file is a generator: its model is drawn at the sizes of its symbols, 0 and 1 included, with each symbol and all of them
 //! at 0 where their ranges allow it, with symbols and with numbers in their places, with every element type that its operators take, and with NaN, infinities and ties unless a rule
@@ -18,7 +19,7 @@ use onnxport_core::tensor::DType;
 use onnxport_core::valid::{Stated, validate};
 use onnxport_ir::ops::{Limits, Value, run};
 
-/// What the operators of `com.microsoft` that fusions emit mean.
+/// The semantics of the operators of `com.microsoft` that fusions emit.
 const CONTRIB: &str = "\
 opset 20
 graph {
@@ -95,7 +96,7 @@ const UNSTATED: Bound = Bound { relative: 1e-5, ulps: 32.0, finite: true };
 /// How often values are drawn for each of them.
 const VALUES: usize = 4;
 
-/// The models that a file stands for.
+/// Returns the models that a file generates.
 fn models(sections: &Sections) -> Vec<Model> {
     let text = sections.get("input").expect("an input section");
     let mut models = of_types(text);
@@ -106,7 +107,7 @@ fn models(sections: &Sections) -> Vec<Model> {
     models
 }
 
-/// A model after the rules of `host`, and what was done.
+/// Optimizes a model with the rules of `host`; returns the result and the steps.
 fn optimised(host: &Host, before: &Model, level: Level, stop_after: Option<usize>) -> (Model, Optimised) {
     let mut after = before.clone();
     let options = OptimiseOptions { level, stop_after, ..OptimiseOptions::default() };
@@ -129,9 +130,9 @@ fn sound(host: &Host, before: &Model, level: Level) {
     }
 }
 
-/// Holds what `after` computes against `before`; whether there was something to hold.
+/// Asserts that `after` computes the same as `before`; returns whether there was anything to compare.
 fn same(before: &Model, after: &Model, given: &[Option<Value>], tolerance: f64) -> bool {
-    // What does not run before, at sizes that do not fit each other, says nothing.
+    // If `before` does not run, since sizes do not fit, there is nothing to compare.
     let Ok(wanted) = run(before, given.to_vec(), Limits::default()) else { return false };
     let mut runs = after.clone();
     runs.functions.extend(Model::parse(CONTRIB).expect("functions").functions);
@@ -175,7 +176,7 @@ fn allowed(host: &Host, before: &Model, done: &Optimised) -> (f64, bool) {
     bounds.fold((0.0, false), |(sum, any), (bound, finite)| (sum + bound, any || finite))
 }
 
-/// Holds a file to what the rules of `host` state at `level`. Its text is compared elsewhere.
+/// Checks a file against the claims of the rules of `host` at `level`. Its text is compared elsewhere.
 fn hold(host: &Host, sections: &Sections, level: Level) -> Outcome {
     let mut random = Random(7);
     let mut held = 0;

@@ -1,4 +1,4 @@
-//! Local functions of what stands in a graph several times in a row.
+//! Local functions for repeated sequences of nodes.
 
 use onnxport_core::inline::inline;
 use onnxport_core::ir::Model;
@@ -26,7 +26,8 @@ fn same(before: &Model, after: &Model) {
     }
 }
 
-/// What is left of a model, and how many calls it has; it computes the same, also with the calls replaced again.
+/// Returns a model after outlining, and the number of its calls; checks that it computes the same, also after
+/// inlining.
 fn outlined(text: &str, least: usize) -> (Model, usize) {
     let before = read(text);
     let mut after = before.clone();
@@ -57,7 +58,7 @@ fn layers_become_calls_of_one_function() {
     let text = model.to_text();
     assert_eq!((calls, model.graph.node_count(), model.functions.len()), (3, 5, 1), "{text}");
     let function = model.functions.first().expect("a function");
-    // What came in, what the last layer made, and the factor; the shared constant is inside.
+    // The input, the output of the last layer, and the factor; the shared constant is inside.
     let body = &function.graph.blocks[function.graph.main()];
     assert_eq!((body.inputs.len(), body.outputs().len()), (3, 2), "{text}");
     assert!(text.contains("output %b2 as inner"), "a value keeps its name\n{text}");

@@ -80,7 +80,7 @@ fn floats(values: &[f32]) -> LazyTensor {
     LazyTensor::inline(DType::F32, vec![values.len() as u64], bytes)
 }
 
-/// What is found wrong when `pass` runs, and no other.
+/// Returns the diagnostics when `pass` alone runs.
 fn found(model: &mut Model, pass: &str) -> Vec<Diagnostic> {
     let host = Host::new(&[&plugin::ROOT]).unwrap_or_else(|report| panic!("{:?}", report.diagnostics));
     let options = OptimiseOptions { only: Some(pass.to_owned()), ..OptimiseOptions::default() };
@@ -93,7 +93,7 @@ fn folded(model: &mut Model, pass: &str) {
     assert!(validate(model, &Stated::default()).is_empty(), "{}", model.to_text());
 }
 
-/// The initializer with so many axes.
+/// Returns the initializer of rank `rank`.
 fn initializer(model: &Model, rank: usize) -> &LazyTensor {
     let mut all = model.graph.initializers.iter().map(|initializer| &initializer.data);
     all.find(|data| data.shape.len() == rank).expect("it is there")
@@ -184,7 +184,7 @@ fn sums_of_weights_are_rounded_once() {
         numbers.chunks(1000).map(|row| row.iter().map(|x| f64::from(*x)).sum::<f64>() as f32).collect();
     assert_eq!(values(initializer(&model, 1)), expected);
 
-    // What is held in memory for one sum has a limit.
+    // The memory held for one sum is limited.
     let (mut model, _) = linear(1, (1 << 16) + 1);
     let found = found(&mut model, "sums_of_rows");
     let notes: Vec<&str> = found.iter().flat_map(|found| &found.notes).map(String::as_str).collect();

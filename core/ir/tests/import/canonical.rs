@@ -15,7 +15,7 @@ use onnxport_proto::{
 };
 use prost::Message;
 
-/// The model at `path` without what has no meaning.
+/// Returns the model at `path` without meaningless details.
 pub(crate) fn model(path: &Path) -> ModelProto {
     let bytes = std::fs::read(path).expect("a readable model");
     let mut model = ModelProto::decode(Bytes::from(bytes)).expect("a model");
@@ -45,7 +45,7 @@ pub(crate) fn model(path: &Path) -> ModelProto {
     model
 }
 
-/// The first lines in which two models differ, with what stands in front of them.
+/// Returns the first lines in which two models differ, with their context.
 pub(crate) fn difference(a: &ModelProto, b: &ModelProto) -> Option<(String, String)> {
     if a.encode_to_vec() == b.encode_to_vec() {
         return None;

@@ -36,7 +36,7 @@ fn models(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Reads, validates and writes the model at `path`, and reads its text form; what is not right about that.
+/// Reads, validates and writes the model at `path`, and reads its text form; returns the first problem.
 fn problem(path: &Path, folder: &Path) -> Option<String> {
     let model = match import(path) {
         Ok(model) => model,

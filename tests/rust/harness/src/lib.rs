@@ -72,7 +72,7 @@ pub fn skip(reason: impl Display) -> ! {
 thread_local! {
     /// Whether a test runs on this thread.
     static INSIDE: Cell<bool> = const { Cell::new(false) };
-    /// What the last panic on this thread said, and where it was.
+    /// The message and the position of the last panic on this thread.
     static LAST: RefCell<(String, String)> = RefCell::default();
 }
 
@@ -93,7 +93,7 @@ fn keep_panics() {
     }));
 }
 
-/// What a panic says.
+/// Returns the message of a panic.
 fn message(payload: &dyn Any) -> String {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "it panicked".to_owned())
@@ -137,7 +137,7 @@ fn trials() -> Vec<Trial> {
     all
 }
 
-/// Runs what the arguments of the process ask for.
+/// Runs the tests that the arguments of the process select.
 ///
 /// # Panics
 /// If two tests have one name.

@@ -36,7 +36,7 @@ impl Weights for Hasty {
 
 static CALLS: AtomicU32 = AtomicU32::new(0);
 
-/// Rounds to nearest, and then spoils what it made.
+/// Rounds to nearest, and then corrupts the result.
 struct Fault {
     name: &'static str,
     spoil: fn(&Part<'_>, &mut Block<'_>),

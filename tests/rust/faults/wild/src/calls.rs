@@ -1,6 +1,6 @@
 //! Lies to the host during a call.
 //!
-//! What the host answers to each lie is reported in a refusal, `statuses 3 3`.
+//! The host's answer to each lie is reported in a refusal, `statuses 3 3`.
 
 use std::mem::MaybeUninit;
 
@@ -15,7 +15,7 @@ const EMPTY: RStr<'static> = RStr::EMPTY;
 
 /// A text of any bytes.
 fn bytes(bytes: &'static [u8]) -> RStr<'static> {
-    // SAFETY: the bytes live as long as the process; the host has to notice that they are no text.
+    // SAFETY: the bytes live as long as the process; the host has to notice that they are not UTF-8.
     unsafe { RStr::from_raw_parts(bytes.as_ptr(), bytes.len()) }
 }
 

@@ -17,7 +17,7 @@ use onnxport_sdk::abi::{RSlice, RStr};
 mod calls;
 mod listing;
 
-/// What an author would write; its tables are then spoilt.
+/// A plugin as an author would write it; its tables are then corrupted.
 mod proper {
     use onnxport_sdk::prelude::*;
 
@@ -197,7 +197,7 @@ extern "C" fn lower(_: u32, host: &Table, cx: lowering::Context) -> u32 {
             (host.emit)(cx, &shape, (&mut made[..]).into());
             (host.finish)(cx, RSlice::from_slice(&made))
         }
-        // Reads what the call before this one was given.
+        // Reads the arguments of the previous call.
         _ => {
             let kept = KEPT.swap(own, Ordering::Relaxed);
             let input = if kept == lowering::ABSENT { own } else { kept };

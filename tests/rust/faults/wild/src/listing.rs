@@ -1,4 +1,4 @@
-//! Lies about what the plugin is.
+//! Lies in the plugin's description of itself.
 
 use onnxport_sdk::abi::about::AboutTable;
 use onnxport_sdk::abi::{RSlice, RStr, Table};

@@ -31,12 +31,12 @@ pub const OPERATOR: &str = "Program";
 /// The attribute that holds a program.
 pub const ATTRIBUTE: &str = "program";
 
-/// The register that stands for an operand that is left out.
+/// The register of an omitted operand.
 pub const NONE: u32 = u32::MAX;
 
 macro_rules! opcodes {
     ($($(#[doc = $doc:literal])+ $name:ident = $code:literal ($operands:pat, $ints:pat, $floats:pat),)*) => {
-        /// What an instruction does; the semantics are those of ONNX's operator of the same name.
+        /// The operation of an instruction; the semantics are those of ONNX's operator of the same name.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Opcode { $($(#[doc = $doc])+ $name = $code),* }
 
@@ -102,7 +102,7 @@ pub struct Constant {
 /// An instruction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Instruction {
-    /// What it does.
+    /// The operation.
     pub opcode: Opcode,
     /// The registers that it reads; [`NONE`] for an operand that is left out.
     pub operands: Vec<u32>,

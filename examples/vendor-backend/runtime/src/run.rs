@@ -21,7 +21,7 @@ pub fn run<'a>(program: &Program, inputs: Vec<Tensor<'a>>) -> Result<Vec<Tensor<
     });
     let mut registers: Vec<Tensor<'a>> = inputs.into_iter().chain(constants).collect();
     for (index, instruction) in program.instructions.iter().enumerate() {
-        // What was decoded names registers that exist by now.
+        // Decoding checked that the registers exist by now.
         let operands: Vec<Option<&Tensor<'_>>> =
             instruction.operands.iter().map(|r| (*r != NONE).then(|| &registers[*r as usize])).collect();
         let result = ops::run(instruction, &operands)

@@ -48,7 +48,7 @@ pub fn count(dims: &[usize]) -> Result<usize, String> {
     dims.iter().try_fold(1_usize, |n, d| n.checked_mul(*d)).ok_or_else(|| format!("{dims:?} is too large"))
 }
 
-/// How far apart neighbours along each axis are.
+/// Returns the row-major strides, in elements.
 pub fn strides(dims: &[usize]) -> Vec<usize> {
     let mut strides = vec![1; dims.len()];
     for axis in (0..dims.len().saturating_sub(1)).rev() {

@@ -236,7 +236,7 @@ impl Slot {
         make().map_err(failed("taking memory for comparisons"))
     }
 
-    /// Copies what is not on the device to it, by way of pinned memory: where both are.
+    /// Copies the sides that are not on the device to it, through pinned memory; returns both addresses.
     fn send(&mut self, got: Side<'_>, expected: Side<'_>) -> Result<[u64; 2], DriverError> {
         let pinned = self.pinned.as_mut_slice()?;
         let half = pinned.len() / 2;

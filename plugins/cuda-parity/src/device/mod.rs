@@ -77,7 +77,7 @@ impl Device {
         self.blas.as_deref()
     }
 
-    /// The most bytes that the user allows to be taken of it; `None` for what is needed.
+    /// Returns the memory limit that the user set, in bytes; `None` if there is none.
     pub fn limit(&self) -> Option<u64> {
         (self.memory != 0).then_some(self.memory as u64)
     }
@@ -88,10 +88,10 @@ impl Device {
         format!("{}, NVRTC {major}.{minor} from {}", self.name, path.display())
     }
 
-    /// How many bytes of its memory may be used at once: what the user allows, and what is free.
+    /// Returns the number of bytes that may be used at once: free memory, at most the limit of the user.
     ///
     /// # Errors
-    /// When the driver does not say.
+    /// If the driver does not report it.
     pub fn memory(&self) -> Result<usize, Failure> {
         let (free, _) = self.context.mem_get_info().map_err(failed("asking for free memory"))?;
         Ok(if self.memory == 0 { free } else { self.memory.min(free) })

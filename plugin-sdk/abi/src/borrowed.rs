@@ -1,4 +1,4 @@
-//! Slices and texts that cross: a pointer and a length, which nobody has looked at yet.
+//! Slices and strings that cross the boundary: a pointer and a length, not checked yet.
 //!
 //! They are laid out like `RSlice`, `RSliceMut` and `RStr` of `abi_stable`, whose layouts the fingerprints of the
 //! contract cover. Unlike those they do not dereference: what came from the other side is read through a check
@@ -29,7 +29,7 @@ pub enum Malformed {
     Null,
     /// Its pointer is not aligned as its items are.
     Misaligned,
-    /// It is longer than what is read, or than any memory.
+    /// The length exceeds the limit of the reader, or any memory.
     Long {
         /// The length that it states.
         len: usize,
@@ -54,7 +54,7 @@ impl fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
-/// Whether `len` items can lie at `data`. What is empty needs no memory, and its pointer may be null.
+/// Checks that `len` items can lie at `data`. An empty slice needs no memory, and its pointer may be null.
 fn check<T>(data: *const T, len: usize, limit: usize) -> Result<(), Malformed> {
     if len == 0 {
         return Ok(());
@@ -146,19 +146,19 @@ impl<'a, T> RSlice<'a, T> {
         if self.length == 0 {
             return Ok(&[]);
         }
-        // SAFETY: the pointer is aligned and not null, and the length is one of memory. That the items are there
-        // is what the other side promises.
+        // SAFETY: the pointer is aligned and not null, and the length fits memory. The other side guarantees that
+        // the items exist.
         Ok(unsafe { std::slice::from_raw_parts(self.data, self.length) })
     }
 }
 
 impl<'a, T> RSliceMut<'a, T> {
-    /// The places of a slice.
+    /// Returns a slice that the other side can write to.
     pub fn from_mut_slice(items: &'a mut [T]) -> Self {
         Self { data: items.as_mut_ptr(), length: items.len(), borrow: PhantomData }
     }
 
-    /// How many places there are said to be.
+    /// Returns the stated number of items, unchecked.
     pub fn len(&self) -> usize {
         self.length
     }
@@ -168,18 +168,18 @@ impl<'a, T> RSliceMut<'a, T> {
         self.length == 0
     }
 
-    /// The places.
+    /// Returns the items.
     ///
     /// # Errors
-    /// When memory cannot hold them as stated.
+    /// If memory cannot hold them as stated.
     pub fn get(self) -> Result<&'a mut [T], Malformed> {
         self.at_most(usize::MAX)
     }
 
-    /// The places of a list.
+    /// Returns the items of a list.
     ///
     /// # Errors
-    /// As [`RSliceMut::get`], and when there are more than [`MAX_ITEMS`].
+    /// As [`RSliceMut::get`], and if there are more than [`MAX_ITEMS`].
     pub fn list(self) -> Result<&'a mut [T], Malformed> {
         self.at_most(MAX_ITEMS)
     }
@@ -235,7 +235,7 @@ impl<'a> RStr<'a> {
         std::str::from_utf8(self.bytes.at_most(MAX_TEXT)?).map_err(|_| Malformed::NotUtf8)
     }
 
-    /// The text for people: what is not UTF-8 in it is replaced, and its end is cut off when it is long.
+    /// Returns the text for display: invalid UTF-8 is replaced, and a long text is truncated.
     pub fn message(self) -> Cow<'a, str> {
         let bytes = match self.bytes.get() {
             Ok(bytes) => bytes,
@@ -304,13 +304,13 @@ impl fmt::Debug for RStr<'_> {
     }
 }
 
-// SAFETY: it stands for a `&[T]`.
+// SAFETY: it represents a `&[T]`.
 unsafe impl<'a, T> Send for RSlice<'a, T> where &'a [T]: Send {}
-// SAFETY: it stands for a `&[T]`.
+// SAFETY: it represents a `&[T]`.
 unsafe impl<'a, T> Sync for RSlice<'a, T> where &'a [T]: Sync {}
-// SAFETY: it stands for a `&mut [T]`.
+// SAFETY: it represents a `&mut [T]`.
 unsafe impl<'a, T> Send for RSliceMut<'a, T> where &'a mut [T]: Send {}
-// SAFETY: it stands for a `&mut [T]`.
+// SAFETY: it represents a `&mut [T]`.
 unsafe impl<'a, T> Sync for RSliceMut<'a, T> where &'a mut [T]: Sync {}
 
 /// Gives a type the layout of its counterpart in `abi_stable`, by which both sides know it.
@@ -369,7 +369,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_refused_before_it_is_read() {
-        // SAFETY: none of these is read: that is what is tested.
+        // SAFETY: the checks refuse all of these before they are read.
         let slice = |at: usize, len| unsafe {
             RSlice::<'_, u64>::from_raw_parts(std::ptr::without_provenance(at), len).get()
         };

@@ -7,8 +7,8 @@ use crate::{HostRoot, PluginRoot, RStr, Table, Version};
 type Query = extern "C" fn(interface: RStr<'_>) -> Table;
 type Attach = extern "C" fn(host: &HostRoot) -> u32;
 
-/// What a library in C exports under the name [`CRoot::SYMBOL`]: data, not a function. It only grows at its end,
-/// with a higher minor version; a host reads what it knows.
+/// The data, not a function, that a C library exports under the name [`CRoot::SYMBOL`]. It only grows at its end,
+/// with a higher minor version; a host reads the fields that it knows.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct CRoot {
@@ -54,8 +54,8 @@ impl CRoot {
         if root.is_null() || !root.is_aligned() {
             return Err(CRootError::Misplaced);
         }
-        // What follows the magic number is read only if that is right. Fields are read one by one: behind a root
-        // that states a smaller size another thing may lie.
+        // The fields after the magic number are read only if that is right. Fields are read one by one: a root that
+        // states a smaller size may be followed by unrelated data.
         // SAFETY: a symbol of data has at least a word behind it.
         let magic = unsafe { (&raw const (*root).magic).read() };
         if magic != Self::MAGIC {
@@ -89,7 +89,7 @@ pub enum CRootError {
     Magic,
     /// It is of another major version.
     Version(Version),
-    /// It states so many bytes, fewer than its first version has.
+    /// It states this many bytes, fewer than its first version has.
     Short(u64),
     /// This function is null.
     Null(&'static str),
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(read(&CRoot { size: right.size - 1, ..right }), Err(CRootError::Short(right.size - 1)));
         assert_eq!(read(&CRoot { query: None, ..right }), Err(CRootError::Null("query")));
         assert_eq!(read(&CRoot { attach: None, ..right }), Err(CRootError::Null("attach")));
-        // SAFETY: what is null is not read.
+        // SAFETY: a null pointer is not read.
         assert_eq!(unsafe { CRoot::read(std::ptr::null()) }.err(), Some(CRootError::Misplaced));
     }
 }

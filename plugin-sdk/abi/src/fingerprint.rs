@@ -1,4 +1,4 @@
-//! Fingerprints of tables: what two builds compare before one reads the other's table.
+//! Fingerprints of tables, which two builds compare before one reads the other's table.
 //!
 //! A field's fingerprint covers its name, the sizes and alignments of everything in it, and the
 //! parameters and results of its functions with all records that they reach. It is computed from the

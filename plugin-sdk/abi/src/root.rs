@@ -1,4 +1,4 @@
-//! The frozen root of a plugin, and what the host gives it.
+//! The frozen root of a plugin, and the root that the host passes to it.
 
 // `StableAbi` makes such an implementation for `PluginRootRef`.
 #![allow(clippy::expl_impl_clone_on_copy)]
@@ -9,7 +9,7 @@ use abi_stable::sabi_types::VersionStrings;
 
 use crate::{RStr, Table, Version};
 
-/// What a plugin can ask of the host outside of any call. It never changes.
+/// The functions of the host that a plugin can call outside of any call. It never changes.
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]
 pub struct HostRoot {
@@ -62,7 +62,7 @@ impl RootModule for PluginRootRef {
 #[macro_export]
 macro_rules! export_root {
     ($root:expr) => {
-        // What `abi_stable::export_root_module` makes, which needs a direct dependency on that crate.
+        // The expansion of `abi_stable::export_root_module`, which needs a direct dependency on that crate.
         const _: () = {
             use $crate::abi_stable::library::{CheckTypeLayout, LibHeader, RootModuleResult};
 
@@ -74,7 +74,7 @@ macro_rules! export_root {
                 $crate::abi_stable::library::__call_root_module_loader(root)
             }
 
-            // SAFETY: the name is what abi_stable looks up and expects to be a `LibHeader`; a library
+            // SAFETY: abi_stable looks up this name and expects a `LibHeader`; a library
             // has one root.
             #[unsafe(export_name = "_1as_0lib_1header_0root_bmodule_bloader")]
             static HEADER: LibHeader =

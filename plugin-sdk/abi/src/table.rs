@@ -104,11 +104,11 @@ impl Table {
         }
     }
 
-    /// The part of the table that both sides know; `None` when the interface is not provided.
+    /// Returns the part of the table that both sides know; `None` if the interface is not provided.
     ///
     /// # Errors
-    /// When the table is of another major version, lacks what contract 1.0 had, or differs in a field
-    /// that both sides know.
+    /// If the table is of another major version, lacks a field of contract 1.0, or differs in a field that both
+    /// sides know.
     ///
     /// # Safety
     /// The envelope is the answer of a plugin or host of this contract to [`Interface::NAME`] of `T`.
@@ -165,11 +165,11 @@ pub struct Mismatch {
     pub theirs: Version,
     /// The contract of this side.
     pub ours: Version,
-    /// What is wrong.
+    /// The reason.
     pub why: Why,
 }
 
-/// What is wrong with a table.
+/// The reason for which a table is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Why {
     /// The major version is another.
@@ -189,9 +189,9 @@ pub enum Why {
     Null(&'static str),
     /// It is smaller than its fields.
     Size {
-        /// What it claims.
+        /// The size that it states.
         bytes: u64,
-        /// What its fields take.
+        /// The size of its fields.
         needed: usize,
     },
 }

@@ -11,7 +11,7 @@ const UNKNOWN: u64 = 0x00de_cade;
 /// Words that no field of a table takes for null. Longer than any table.
 static WORDS: [u64; 256] = [1; 256];
 
-/// What this build makes of a table whose fields have the fingerprints `prints`, of `bytes` bytes.
+/// Reads a table of `bytes` bytes whose fields have the fingerprints `prints`.
 fn read(table: &Table, prints: Vec<u64>, bytes: usize, version: Version) -> Result<bool, Why> {
     assert!(bytes <= size_of_val(&WORDS), "{} is larger than the words", table.name);
     let layout = RSlice::from_slice(Vec::leak(prints));

@@ -11,7 +11,7 @@ use onnxport_abi::{RSlice, RStr};
 use super::Struct;
 use super::listing::structs;
 
-/// What the header defines besides the specification.
+/// The structs that the header defines besides the specification.
 fn machinery() -> Vec<Struct> {
     vec![
         Struct {
@@ -47,7 +47,7 @@ fn machinery() -> Vec<Struct> {
     ]
 }
 
-/// Compiles a file that includes the header and asserts `structs`; returns what the compiler says.
+/// Compiles a file that includes the header and asserts `structs`; returns the compiler's errors.
 fn compile(structs: &[Struct]) -> Result<(), String> {
     let mut source = String::from("#include \"onnxport.h\"\n");
     for Struct { name, size, fields } in structs {

@@ -1,4 +1,4 @@
-//! `build`: what a build from nothing costs, and which packages cost the most.
+//! `build`: the cost of a build from nothing, and the most expensive packages.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,5 +1,5 @@
-//! `plugin`: what it costs that a plugin is a library: a crossing of the boundary, loading, and the
-//! lowering of a long program.
+//! `plugin`: the cost of loading a plugin as a library: a crossing of the boundary, loading, and the lowering of a
+//! long program.
 
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::hint::black_box;
@@ -98,7 +98,7 @@ fn crossings(library: &Path, repeat: usize) -> io::Result<Vec<Row>> {
     Ok(vec![row("a call into the plugin", a, b), row("a question of the plugin to the host", c, d)])
 }
 
-/// Nanoseconds per call of `query` for what is not there.
+/// Returns the nanoseconds per call of `query` for an unknown name.
 fn queries(root: &PluginRoot) -> f64 {
     let start = Instant::now();
     for _ in 0..CROSSINGS {

@@ -1,4 +1,5 @@
-//! `floor`: conversions of the programs of `tests/python/models` beside what no conversion can do without.
+//! `floor`: conversions of the programs of `tests/python/models`, compared with the work that no conversion can
+//! avoid.
 
 use std::fs::{self, File};
 use std::io;
@@ -122,7 +123,7 @@ fn cpu() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// Milliseconds of every model, and the median of what stands above the floor.
+/// Returns the milliseconds of every model, and the median above the floor.
 fn report(rows: &[Row]) -> String {
     let head = [
         "model", "CPU ms", "floor", "above it", "start", "JSON", "copy", "read", "convert", "write", "nodes",

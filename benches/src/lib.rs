@@ -1,4 +1,4 @@
-//! What a conversion costs: beside `torch.onnx.export`, and as programs grow.
+//! The cost of conversions: compared with `torch.onnx.export`, and as programs grow.
 //!
 //! [`chain`] generates programs of any length and [`llama`] programs with any number of bytes of
 //! weights, also for tests.

@@ -36,7 +36,7 @@ impl Limit {
         group.map_or(Self::Data(bytes / 1024), Self::Group)
     }
 
-    /// What it is.
+    /// Returns the kind of limit.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Limit::Group(_) => "a control group",
@@ -59,7 +59,7 @@ impl Limit {
 impl Drop for Limit {
     fn drop(&mut self) {
         if let Limit::Group(group) = self {
-            // Its processes are gone; what it held of the page cache moves to its parent.
+            // Its processes are gone; its part of the page cache moves to its parent.
             let _ = fs::remove_dir(group);
         }
     }

@@ -87,7 +87,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Writes what was measured to the file of `--json`, if there is one.
+/// Writes the results to the file of `--json`, if there is one.
 fn save_json<T: Serialize>(path: Option<&Path>, measured: &T) -> io::Result<()> {
     match path {
         Some(path) => fs::write(path, serde_json::to_string_pretty(measured)? + "\n"),

@@ -1,4 +1,4 @@
-//! What a process costs: CPU seconds as the kernel counts them, and anonymous memory.
+//! The cost of a process: CPU seconds as the kernel counts them, and anonymous memory.
 //!
 //! CPU is user plus system time of the whole process, from its start until it is gone, taken from
 //! `wait4`, with that of the processes that it waited for. Memory is `RssAnon` of `/proc/<pid>/status`: the high-water mark of a process
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 /// The pause between two looks at a process that lives for milliseconds.
 const PAUSE: Duration = Duration::from_micros(100);
 
-/// What a process did.
+/// A finished process and its cost.
 #[derive(Debug)]
 pub(crate) struct Run {
     /// User and system seconds.
@@ -28,7 +28,7 @@ pub(crate) struct Run {
     pub(crate) peak: Option<u64>,
     /// Whether it succeeded.
     pub(crate) success: bool,
-    /// What it printed.
+    /// Its standard output.
     pub(crate) stdout: String,
 }
 
@@ -94,7 +94,7 @@ impl Sampler {
         Self { done, thread }
     }
 
-    /// Stops, and says what was seen.
+    /// Stops, and returns the samples.
     pub(crate) fn stop(self) -> Memory {
         self.done.store(true, Ordering::Relaxed);
         self.thread.join().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! `memory`: what conversions of large programs take.
+//! `memory`: the memory that conversions of large programs need.
 
 use std::fs::{self, File};
 use std::io;

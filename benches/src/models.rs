@@ -111,7 +111,7 @@ fn theirs(
     Ok((exporter.export(false, repeat)?, exporter.export(true, repeat)?))
 }
 
-/// The table, its medians, and what failed.
+/// Returns the table, its medians, and the failures.
 fn report(rows: &[Row]) -> String {
     const HEAD: [&str; 12] = [
         "model",
@@ -197,7 +197,7 @@ fn line(row: &Row) -> Vec<String> {
     cells
 }
 
-/// `raw / optimised`; a dash for what failed, nothing when both did.
+/// Formats `raw / optimised`; a dash for a failure, nothing if both failed.
 fn pair<T>(raw: Option<T>, optimized: Option<T>, show: impl Fn(T) -> String) -> String {
     if raw.is_none() && optimized.is_none() {
         return "–".to_owned();

@@ -20,7 +20,7 @@ use crate::statistics::median;
 /// How often a program is converted while its memory is watched.
 const WATCHED: usize = 3;
 
-/// What `onnxport convert --json` prints, as far as it is used.
+/// The fields used from the output of `onnxport convert --json`.
 #[derive(Debug, Default, Deserialize)]
 struct Said {
     #[serde(default)]
@@ -36,7 +36,7 @@ struct Diagnostic {
     message: String,
 }
 
-/// What a conversion costs.
+/// The cost of a conversion.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Cost {
     /// User and system seconds.

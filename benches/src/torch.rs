@@ -16,7 +16,7 @@ use crate::statistics::median;
 /// The pause between two looks at the memory of an export, which takes seconds.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// What an export costs.
+/// The cost of an export.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Cost {
     /// User and system seconds.

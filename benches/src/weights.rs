@@ -141,9 +141,9 @@ impl Contestant {
         Self { what, command, cpu: Vec::new(), wall: Vec::new(), memory: None }
     }
 
-    /// Runs once, into an empty folder and with nothing left to be written by the system. The memory for
-    /// what is written was used a moment before: a virtual machine has given the rest of it away, and the
-    /// first to want it back would wait.
+    /// Runs once, into an empty folder and with nothing left to be written by the system. The memory for the output
+    /// was used a moment before: a virtual machine gives unused memory away, and the first process to need it back
+    /// would wait.
     fn turn(&mut self, archive: &Path, out: &Path, round: usize, repeat: usize) -> io::Result<()> {
         if out.exists() {
             fs::remove_dir_all(out)?;

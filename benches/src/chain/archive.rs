@@ -9,7 +9,7 @@ use zip::write::{SimpleFileOptions, ZipWriter};
 
 use super::graph::{Graph, SIZE, STATE, WIDTH, batch, parameter, tensor, tensor_meta};
 
-/// What a payload is aligned to.
+/// The alignment of payloads.
 const ALIGNMENT: u16 = 64;
 
 pub(super) fn write(graph: &Graph, path: &Path) -> io::Result<()> {
@@ -40,7 +40,7 @@ pub(super) fn write(graph: &Graph, path: &Path) -> io::Result<()> {
     zip.finish()?.flush()
 }
 
-/// The module's names of its tensors, and what fills each.
+/// The module's names of its tensors, and the value that fills each.
 fn weights(graph: &Graph) -> impl Iterator<Item = (String, f32)> {
     let bias = |block: usize| (format!("blocks.{block}.bias"), (block % 7) as f32 / 8.0 - 0.25);
     (0..graph.blocks).map(bias).chain([("state".to_owned(), 0.0)])

@@ -129,7 +129,7 @@ struct Sparse {
 }
 
 impl Sparse {
-    /// Makes the file as long as what was written, should that end in a hole.
+    /// Extends the file to the length written, in case it ends in a hole.
     fn close(mut self) -> io::Result<()> {
         let end = self.file.seek(SeekFrom::End(0))?.max(self.at);
         self.file.set_len(end)

@@ -199,7 +199,7 @@ def test_a_runtime_can_have_a_process_of_its_own(model):
     assert ran.run["executor"].endswith(", in a separate process")
     with pytest.raises(onnxport.Error, match="its process was ended"):
         onnxport.run(model, **given, isolate=True, timeout=0.001)
-    # What a limit is to end without a process of its own is this process.
+    # Without a process of its own, a run under a limit would be in this process.
     with pytest.raises(onnxport.UsageError, match="is not supported here"):
         onnxport.run(model, **given, timeout=0.001)
 

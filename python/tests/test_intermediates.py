@@ -44,13 +44,13 @@ def test_every_tensor_that_a_node_gives_is_recorded(tmp_path):
         if node.op == "call_function" and isinstance(node.meta["val"], torch.Tensor)
     }
     assert given == {key for key in tensors if not key.startswith("input/")}
-    # What an operator in place writes over is what it was when it was computed.
+    # A value that an in-place operator overwrites later is recorded as it was computed.
     assert (tensors["linear"] < 0).any()
     assert torch.equal(tensors["relu_"], tensors["linear"].relu())
     (complex_name,) = (name for name in given if "rfft" in name)
     assert tensors[complex_name].shape == (2, 2, 2)
     assert {tensors[name].dtype for name in given} >= {torch.float16, torch.bool}
-    # The program is as it was: its buffer was counted in a copy.
+    # The program is unchanged: its buffer was counted in a copy.
     assert program.state_dict["count"] == 0
 
 

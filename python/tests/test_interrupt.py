@@ -58,7 +58,7 @@ def interrupted(model, path):
     try:
         model.save(path, progress=begun)
         if writes.is_set():
-            # The signal came with the last byte: what follows is interrupted.
+            # The signal came with the last byte: later work is interrupted.
             time.sleep(5)
     except KeyboardInterrupt:
         thread.join()

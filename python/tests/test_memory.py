@@ -103,7 +103,7 @@ def test_shared_storage_is_stored_once(tmp_path):
     said = json.loads(model.save(tmp_path / "m.onnx", written(plan="tensors")))
     rows = {row["name"]: row for row in said["weights"]["tensors"]}
     assert len(rows.keys() & {"embed.weight", "head.weight"}) == 1
-    # What is summed of each is computed when the model is written.
+    # The sums are computed when the model is written.
     sums = [rows[f"{name}.folded"] for name in ("part", "other")]
     assert sums[0]["shared"] == sums[1]["shared"] is not None
 

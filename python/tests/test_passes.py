@@ -108,6 +108,6 @@ def test_parameters_keep_their_names_and_ties():
         constants=(("a", ones), ("b", ones)),
     )
     after = onnxport.optimize(before)
-    # One that is turned as well is stored both ways, as it is small.
+    # A small weight that is used both ways is stored both ways.
     assert {one.name for one in after.graph.initializer} == {"a", "a.T", "b"}
     assert kinds(after) == ["MatMul"] * 3

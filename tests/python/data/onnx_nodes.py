@@ -22,7 +22,7 @@ OPSETS = range(18, 29)
 MAX_ELEMENTS = 64
 # So many elements the inputs and outputs of a case have at most whose values are written.
 MAX_VALUES = 256
-# Of what is drawn nobody knows the values.
+# Operators with random results.
 RANDOM = {"Bernoulli", "Dropout", "Multinomial", "RandomNormalLike", "RandomUniformLike"}
 
 DTYPES = {

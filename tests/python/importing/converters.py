@@ -11,10 +11,10 @@ import numpy as np
 
 from tests.python.importing.same import Source
 
-# Estimators that take other data, that never end on these, or of which the converter knows nothing.
+# Estimators that take other data, that never end on these, or that the converter does not know.
 PASSED_OVER = {"ClassifierChain", "RegressorChain", "StackingClassifier", "StackingRegressor"}
 
-# Rows and columns of what estimators learn from.
+# Rows and columns of the training data.
 ROWS, COLUMNS = 40, 5
 
 

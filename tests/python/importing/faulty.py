@@ -57,7 +57,7 @@ class Node:
         nodes = [helper.make_node(self.op, names, outputs, name="faulty", **self.attributes)]
         ends = []
         for index, output in enumerate(outputs):
-            # What is returned has a known type, whatever is wrong with the node.
+            # The output has a known type, whatever is wrong with the node.
             nodes.append(helper.make_node("Size", [output], [f"size{index}"]))
             ends.append(helper.make_tensor_value_info(f"size{index}", TensorProto.INT64, []))
         graph = helper.make_graph(nodes, "g", inputs, ends, constants)
@@ -76,7 +76,7 @@ def one(item: int) -> np.ndarray:
     return np.array(item, np.int64)
 
 
-# The node that works, and what makes it one that does not.
+# Valid nodes, and the edits that make each invalid.
 TABLE: list[tuple[Node, list[dict[int | str, Any]]]] = []
 
 

@@ -23,8 +23,8 @@ from tests.python.importing import same, sources
 from tests.python.importing.same import Source
 from tests.python.onnx_runtime import binary
 
-# How far results may be from those before, in parts of the largest: what several rules with a bound
-# of 1e-5 come to.
+# The largest difference between results before and after, relative to the largest magnitude: the
+# sum of several rules with a bound of 1e-5.
 APART = 1e-4
 
 

@@ -23,7 +23,7 @@ def test_models_of_torch_onnx():
     total = sum(map(len, known.values()))
     assert total >= 200
     counts = same.judge_all(chain(*known.values()))
-    # What draws is random, and nobody has a kernel for a foreign operator.
+    # Some models are random, and foreign operators have no kernel.
     assert counts["equal"] >= 0.95 * total
 
 

@@ -11,7 +11,7 @@ from tests.python.onnx_runtime import convert, reported
 MODELS = load_all()
 # Masks that are added to scores take three nodes more, once for a model, and less time.
 MASKED = 3
-# What weights may grow by is counted for each run: it has more to make in advance than one run may.
+# The growth of weights is limited per run: this model has more to fold than one run may.
 UNFOLDED = {"swin_v2_t"}
 
 

@@ -7,9 +7,9 @@ from tests.python.models.registry import load_all
 from tests.python.onnx_runtime import convert, load_model, read_cases, reported
 
 MODELS = load_all()
-# What `--fold-budget` allows by default.
+# The default of `--fold-budget`.
 BUDGET = 16 << 10
-# By how much weights may grow that are made of others: one part in so many, or this.
+# The allowed growth of derived weights: this fraction of all weights, or this many bytes.
 PART, GROWTH = 64, 64 << 10
 
 

@@ -12,7 +12,7 @@ import torch
 
 from tests.python.ops.harness import OpCase, Random, boolean, c64, case, f32, i64
 
-# What stands for a type of a schema, in the order of trying.
+# Arguments for a type of a schema, in the order of trying.
 TENSORS: tuple[Random, ...] = (
     f32(3, 4, low=0.25, high=0.75),
     i64(3, 4, low=1, high=3),

@@ -33,7 +33,7 @@ from tests.python.ops.harness import OpCase, Random, every_dim, export, targets
 FILES = ROOT / "tests/files/overloads"
 # Of one overload; the first that differs in what it is made to show.
 MOST = 3
-# Facts of the process that exported, and what Python makes of trees.
+# Facts of the exporting process, and Python's descriptions of trees.
 HEADERS = ("torch ", "in_spec ", "out_spec ")
 
 
@@ -106,7 +106,7 @@ def rest(folder: Path) -> Iterator[Dumped]:
     held = {head.splitlines()[0].removeprefix("=== ") for head in models(FILES / "made_up.txt")}
     for target in sorted(held):
         for entry in made_up.calls(target):
-            # What cannot be exported, or not be converted, was not the right call.
+            # A call that cannot be exported or converted was not the right one.
             with contextlib.suppress(Exception):
                 dumped = dump(target, entry, folder)
                 check = [binary(), "check", folder / "op.pt2"]

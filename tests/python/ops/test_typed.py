@@ -7,7 +7,7 @@ import pytest
 from tests.python.ops.opinfo import full_name
 from tests.python.ops.typed import operators, refusals
 
-# One in so many operators, by their names in order.
+# One operator in this many, by their names in order.
 SHARE = 8
 # Operators that were refused once, and those whose facts have mechanisms of their own.
 NAMED = (

@@ -74,7 +74,7 @@ def test_what_a_lowering_refuses_is_decomposed():
     program = onnxport.export(module(attend), (torch.randn(1, 2, 4, 8),), verify=True)
     kinds = [node.op_type for node in program.model.graph]
     assert kinds.count("Dropout") == 1
-    # The mean over many places is that of the values, whatever is dropped.
+    # The mean over many positions is that of the values, whatever is dropped.
     x = torch.randn(1, 1, 512, 4)
     (found,) = onnxport.export(module(attend), (x,))(x)
     wanted = nn.functional.scaled_dot_product_attention(x, x, x)

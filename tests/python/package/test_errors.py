@@ -56,7 +56,7 @@ def same(x):
     return x
 
 
-# A module, its arguments and options, and what is expected: None is a program.
+# A module, its arguments and options, and the expected error: None is a program.
 USAGE, CAPTURE, REFUSED = onnxport.UsageError, onnxport.CaptureError, onnxport.UnsupportedError
 SILENT = (StopIteration(), AssertionError(), KeyError("k"), SilentError(), OSError(5, "no disk"))
 FLOAT4 = torch.float4_e2m1fn_x2

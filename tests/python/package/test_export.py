@@ -25,7 +25,7 @@ class Sum(nn.Module):
         return x + y
 
 
-# What is added to the last product is its bias.
+# The constant added to the last product is its bias.
 FOLDED = ["first.bias", "first.weight", "second.weight", "shift.folded"]
 
 

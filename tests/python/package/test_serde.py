@@ -164,7 +164,7 @@ def test_the_cases_hold_every_kind_of_argument():
 
     written = b"".join(walking.to_json(make()) for make in PROGRAMS.values()).decode()
     kinds = {name for name in Argument.__dataclass_fields__ if f'"{name}"' in written}
-    # These come from higher-order operators of compilers, and from objects that are no tensors.
+    # These come from higher-order operators of compilers, and from objects that are not tensors.
     rare = {"as_custom_obj", "as_optional_tensor", "as_string_to_argument", "as_nested_tensors"}
     rare |= {"as_int_lists", "as_float_lists", "as_sym_floats", "as_sym_bools", "as_sym_bool"}
     assert set(Argument.__dataclass_fields__) - kinds <= rare

@@ -114,7 +114,7 @@ def test_codes_stay(program, tmp_path, options, external):
     for name, value in integers.items():
         assert found[name].dtype == value.dtype, name
         assert found[name].tobytes() == value.tobytes(), name
-    # The plain layer behind them shows that the options do what they say.
+    # The plain layer after them shows that the options take effect.
     changed = found["plain.weight"].tobytes() != module.plain.weight.detach().numpy().tobytes()
     assert changed == (options != "plain")
     session = ort.InferenceSession(target, providers=["CPUExecutionProvider"])

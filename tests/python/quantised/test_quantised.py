@@ -24,7 +24,8 @@ from tests.python.onnx_runtime import (
 HERE = Path(__file__).parent
 STATIC = ("conv_static", "conv_channels", "linear_channels")
 DYNAMIC = ("linear_dynamic", "linear_dynamic_channels")
-# What ONNX Runtime's optimiser makes of each, apart from what finds scales at run time.
+# The kernels that ONNX Runtime's optimizer uses for each, except those with scales found at run
+# time.
 KERNELS = {
     "conv_static": {"QLinearConv": 3, "QLinearGlobalAveragePool": 1, "QGemm": 1},
     "conv_channels": {"QLinearConv": 3, "QLinearGlobalAveragePool": 1, "QGemm": 1},

@@ -133,7 +133,7 @@ def test_a_target_that_does_not_run_the_model_is_refused_on_demand(tmp_path: Pat
 F = nn.functional
 CLASSES = torch.arange(3) % 2
 INDICES = torch.tensor([[0, 2, 2], [1, 1, 0]])
-# Each operator that has a form: what is called, with what, the operator, and how exact it is.
+# Each operator with a form: the function called, its arguments, the operator, and its tolerance.
 FORMS = [
     ("Tan", torch.tan, (POINTS,), 1e-14),
     ("Sinh", torch.sinh, (POINTS,), 1e-13),

@@ -24,7 +24,7 @@ from tests.python.trust.networks import program
 
 ROOT = Path(__file__).parents[3]
 
-# What a fault changes in an output, relative to its largest magnitude, to be called one.
+# The smallest change of an output, relative to its largest magnitude, that counts as a fault.
 SHOWS = 1e-3
 
 

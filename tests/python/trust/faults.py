@@ -45,7 +45,7 @@ def seed(model: onnx.ModelProto, fault: Fault) -> onnx.ModelProto:
     if not _SEEDS[fault.kind](node, context):
         raise ValueError(f"{fault} cannot be seeded")
     made.graph.initializer.extend(context.added)
-    # What was stated about types may not hold any more.
+    # Stated types may not hold any more.
     del made.graph.value_info[:]
     return made
 

@@ -8,7 +8,7 @@ use onnxport_core::diagnose::Report;
 use onnxport_harness::Case;
 
 /// Defines a test for each file of a folder of `tests/files`: `file_tests!("lower", outcome)` runs `outcome` on the
-/// sections of each. The tests are named after the folder, or after the module in front of it.
+/// sections of each. The tests are named after the folder, unless another name precedes it.
 macro_rules! file_tests {
     ($folder:literal, $outcome:expr) => {
         file_tests!($folder, $folder, $outcome);

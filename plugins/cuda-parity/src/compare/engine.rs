@@ -51,7 +51,7 @@ pub(crate) trait Engine {
     /// An error of the device.
     fn scan(&mut self, expected: &[u8], size: usize, to: Option<u64>) -> Result<(), Failure>;
 
-    /// The largest finite magnitude of what was scanned, all of which is there then.
+    /// Returns the largest finite magnitude of the scanned elements, after waiting for all of them.
     ///
     /// # Errors
     /// An error of the device.

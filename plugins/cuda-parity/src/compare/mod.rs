@@ -1,7 +1,7 @@
 //! `compare/1` on the GPU: every measure in one pass, in chunks that pass through pinned memory while others are computed.
 //!
-//! The expected tensor stays on the device from when its largest element is looked for, where there is room for it. The
-//! executor compares what it has there itself, with the same engine.
+//! The expected tensor stays on the device from the search for its largest element on, if it fits. The executor
+//! compares tensors on its device itself, with the same engine.
 
 mod engine;
 mod format;

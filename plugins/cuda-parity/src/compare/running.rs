@@ -70,7 +70,7 @@ impl Running {
         }
     }
 
-    /// Compares what lies at an address of the device with all that is expected.
+    /// Compares the elements at an address of the device with all expected ones.
     ///
     /// # Errors
     /// An error of the device.

@@ -111,7 +111,7 @@ impl Device {
 }
 
 fn open(number: usize) -> Result<(Arc<CudaContext>, (i32, i32)), Failure> {
-    // SAFETY: loading the driver runs its own start only; that is what the user asked for.
+    // SAFETY: loading the driver runs only its own initializers; the user asked for that.
     if !unsafe { cudarc::driver::sys::is_culib_present() } {
         let help =
             "install NVIDIA's driver, or do without the GPU: with --executor ort, and without --comparer";

@@ -114,8 +114,8 @@ impl Nvrtc {
         }
     }
 
-    /// Compiles a source to what the driver loads: machine code for this device where NVRTC knows it, since a driver refuses
-    /// the PTX of a newer NVRTC but not its machine code, and PTX otherwise. Products are not fused into sums, so that
+    /// Compiles a source for the driver: to machine code if NVRTC knows this device, since a driver refuses the PTX
+    /// of a newer NVRTC but not its machine code, and to PTX otherwise. Products are not fused into sums, so that
     /// results are those of a processor.
     ///
     /// # Errors

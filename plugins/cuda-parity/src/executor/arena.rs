@@ -175,11 +175,11 @@ impl Arena {
         claims
     }
 
-    /// Takes a block for a run that was rehearsed. Where there is no room for it in one piece, the run takes what it needs
-    /// when it needs it. A `complete` plan knows all that the run takes.
+    /// Reserves a block for a rehearsed run. If it does not fit in one piece, the run allocates on demand. A
+    /// `complete` plan covers all allocations of the run.
     ///
     /// # Errors
-    /// [`Fault::Memory`] where the run would take more at once than the limit allows.
+    /// [`Fault::Memory`] if the run would need more at once than the limit allows.
     pub(crate) fn plan(&self, device: &mut dyn Device, layout: Layout, complete: bool) -> Res<()> {
         let mut ledger = self.ledger.borrow_mut();
         ledger.planned = None;

@@ -110,7 +110,7 @@ impl Device for Cuda {
 
     fn release(&mut self, address: Address) {
         if self.context.bind_to_thread().is_ok() {
-            // SAFETY: `address` is one that `allocate` returned; freeing waits for what still uses it.
+            // SAFETY: `address` is one that `allocate` returned; freeing waits for work that still uses it.
             let _ = unsafe { result::free_sync(address) };
         }
     }
@@ -120,8 +120,8 @@ impl Device for Cuda {
             return Ok(());
         }
         self.context.bind_to_thread().map_err(driver)?;
-        // SAFETY: the arena hands out ranges of what was allocated, and asks for no more bytes than they have. The copy is in
-        // the order of the default stream, and done with `bytes` when it returns.
+        // SAFETY: the arena hands out ranges of allocated memory, and asks for no more bytes than they have. The
+        // copy is in the order of the default stream, and done with `bytes` when it returns.
         unsafe { result::memcpy_htod_sync(to, bytes) }.map_err(driver)
     }
 

@@ -87,6 +87,6 @@ pub(crate) trait Device {
     fn read(&mut self, from: Address, bytes: &mut [u8]) -> Res<()>;
     /// Runs a kernel, or has a library compute its product.
     fn launch(&mut self, launch: &Launch<'_>) -> Res<Ran>;
-    /// What compares elements of this format that lie here. It does not wait for what is under way.
+    /// Returns an engine that compares elements of this format on this device. It does not wait for pending work.
     fn comparison(&mut self, format: &compare::Format) -> Res<Box<dyn compare::Engine>>;
 }

@@ -116,7 +116,7 @@ impl Device for Emulated {
 
     fn write(&mut self, to: Address, bytes: &[u8]) -> Res<()> {
         self.works()?;
-        // SAFETY: the arena hands out ranges of what was allocated here, and asks for no more bytes than they have.
+        // SAFETY: the arena hands out ranges of memory allocated here, and asks for no more bytes than they have.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to as *mut u8, bytes.len()) };
         Ok(())
     }

@@ -274,7 +274,7 @@ impl Frame<'_, '_> {
         let own = |a: &Attribute| (a.name.to_string(), a.value.clone());
         let mut attributes: FxHashMap<String, Attr> = function.defaults.iter().map(own).collect();
         let given = self.given(&node.attributes);
-        // What defines an operator has the graphs of its call in it.
+        // The body that defines an operator contains the graphs of its call.
         attributes.extend(given.iter().filter(|a| a.value.blocks().is_empty()).map(own));
         let functions = names(self.model);
         let mut frame = Frame {
@@ -297,7 +297,7 @@ impl Frame<'_, '_> {
         if let Some(held) = self.values.get(&value) {
             return Ok(held.clone());
         }
-        // What may be a shape is read; other weights go from where they are to the device.
+        // A weight that may be a shape is read; others go from their source to the device.
         let large = |data: &&LazyTensor| {
             width(data.dtype).is_some() && data.elements().is_some_and(|count| count > SMALL as u64)
         };
@@ -309,7 +309,7 @@ impl Frame<'_, '_> {
         Ok(held)
     }
 
-    /// The constant that `value` is, or what it is where nothing is given.
+    /// Returns the constant `value`, or the default of an input.
     fn constant(&self, value: ValueId) -> Res<Tensor> {
         let graph = self.graph;
         let dense = |data: &LazyTensor| Tensor::read(data);

@@ -1,8 +1,8 @@
 //! An executor on the GPU: a graph is run node by node, with kernels of `kernels/` and code that is generated for chains.
 //!
-//! [`plan`] and [`ops`] say what is to be done and need no device; [`device`] is what a device has to do, and
-//! [`engine`] and [`frame`] do it. Float arithmetic is that of the type, IEEE and without TF32; f16 and bf16 are
-//! computed in f32 and rounded once for each operator. What a device has no kernel for is evaluated by `onnxport-ir` on
+//! [`plan`] and [`ops`] plan the work and need no device; [`device`] is the interface of a device, and [`engine`]
+//! and [`frame`] execute plans. Float arithmetic is that of the type, IEEE and without TF32; f16 and bf16 are
+//! computed in f32 and rounded once for each operator. Operators without a kernel are evaluated by `onnxport-ir` on
 //! the processor, and counted.
 
 mod arena;

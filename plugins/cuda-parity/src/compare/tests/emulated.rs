@@ -68,7 +68,7 @@ pub(crate) struct Processor {
     room: u64,
     /// The part of the expected tensor that is kept.
     kept: Vec<u64>,
-    /// How many bytes were copied to it, and to what stands in for the device while a chunk is compared.
+    /// How many bytes were copied to it, and to the stand-in for the device while a chunk is compared.
     pub(super) copied: Arc<AtomicUsize>,
     most: u64,
     total: [u64; WORDS],
@@ -117,7 +117,7 @@ impl Engine for Processor {
         let (count, copy) = ((expected.len() / size) as u64, self.copy(expected));
         let mut from = copy.as_ptr().cast::<u8>();
         if let Some(to) = to {
-            // SAFETY: `to` lies in what is kept, which has room for all that is scanned.
+            // SAFETY: `to` lies in the kept buffer, which has room for all scanned elements.
             unsafe { std::ptr::copy_nonoverlapping(from, to as *mut u8, expected.len()) };
             from = to as *const u8;
         }

@@ -10,7 +10,8 @@ use super::super::Running;
 use super::super::format::Format;
 use super::emulated::{Processor, ROOT};
 
-/// Compares 20 floats in chunks; `ends` are where the scanned chunks end. How many bytes were copied, and what was found.
+/// Compares 20 floats in chunks; `ends` are where the scanned chunks end. Returns how many bytes were copied, and
+/// the findings.
 fn copied(ends: &[usize]) -> (usize, u64, Option<u64>) {
     let expected: Vec<u8> = (0..20).flat_map(|n| (n as f32).to_le_bytes()).collect();
     let mut got = expected.clone();
@@ -40,7 +41,7 @@ fn what_was_scanned_is_not_copied_again() {
     assert_eq!(copied(&[]), (160, 1, Some(13)));
     assert_eq!(copied(&[80]), (160, 1, Some(13)));
     assert_eq!(copied(&[24, 80]), (160, 1, Some(13)));
-    // Of what was scanned in part, the second and third chunk are not there whole.
+    // The scan was partial: the second and third chunk are not there as a whole.
     assert_eq!(copied(&[36]), (36 + 80 + 52, 1, Some(13)));
 }
 

@@ -34,7 +34,7 @@ fn copies(device: &Device) -> Result<[f64; 2], Failure> {
         let copied = stream.memcpy_dtod(&from, &mut to).and_then(|()| stream.synchronize());
         copied.map_err(failed("copying"))
     })?;
-    // SAFETY: what is in it does not matter; every bit pattern is a byte.
+    // SAFETY: the contents do not matter; every bit pattern is a byte.
     let pinned = unsafe { device.context().alloc_pinned::<u8>(BYTES) }.map_err(failed("taking memory"))?;
     let up = rate(BYTES, || {
         let copied = stream.memcpy_htod(&pinned, &mut to).and_then(|()| stream.synchronize());

@@ -47,7 +47,7 @@ impl Heads {
     }
 }
 
-/// Keys or values with what is past in front of them: where they are in the end.
+/// Concatenates past and new keys or values; returns where they are in the end.
 fn present(
     r: &Request<'_, '_>,
     work: &mut Work,

@@ -75,7 +75,8 @@ fn unary(x: &Operand, dtype: DType, text: String) -> Formula {
     Formula { dtype, text, arguments: vec![(0, x.shape.clone())] }
 }
 
-/// An element in another type; what a float of 8 bits does not hold is its largest number with `saturate`.
+/// Casts an element to another type; values beyond the range of an 8-bit float become its largest number with
+/// `saturate`.
 fn cast(r: &Request<'_, '_>, x: &Operand, to: DType) -> Option<String> {
     let wide = stored(to)?;
     if x.dtype == to {

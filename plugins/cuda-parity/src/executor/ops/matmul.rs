@@ -212,8 +212,8 @@ fn letters(equation: &str, operands: usize) -> Option<(Vec<Vec<u8>>, Vec<u8>)> {
     (inputs.len() == operands).then_some((inputs, right))
 }
 
-/// A product of two tensors whose letters are those of a stack, of rows, of columns, and of what is summed: each side is
-/// moved into that order, multiplied, and the result moved into its own.
+/// A product of two tensors whose letters are those of a stack, of rows, of columns, and of summed axes: each side
+/// is transposed to that order, multiplied, and the result transposed to its own.
 fn einsum(r: &Request<'_, '_>) -> Res<Option<Work>> {
     let ([Some(a), Some(b)], equation) = (r.operands, r.call.text("equation", "")) else { return Ok(None) };
     let Some((inputs, out)) = letters(equation, 2) else { return Ok(None) };

@@ -1,7 +1,7 @@
 //! Operators as kernels: from a node whose inputs have known types and shapes to launches.
 //!
-//! A planner is pure: it sees types, shapes, attributes and the small inputs that parameters are made of, and says what is
-//! to be done. It answers `None` for a form that it does not have; that is evaluated on the processor then.
+//! A planner is pure: it sees types, shapes, attributes and the small inputs that become parameters, and returns
+//! the steps. It answers `None` for a form that it does not support, which is then evaluated on the processor.
 
 mod attention;
 mod boxes;
@@ -109,7 +109,8 @@ pub(crate) struct Made {
     pub(crate) shape: Vec<usize>,
     /// The input whose elements these are, in another shape.
     pub(crate) same: Option<usize>,
-    /// An axis whose extent is the most that it may be, and the scratch in which steps say what it is: a 64-bit integer.
+    /// An axis whose extent is an upper bound, and the scratch in which steps store the actual one: a 64-bit
+    /// integer.
     pub(crate) counted: Option<(usize, usize)>,
 }
 

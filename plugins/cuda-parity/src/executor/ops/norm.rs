@@ -73,7 +73,8 @@ impl Runs {
     }
 }
 
-/// Scale and bias have the shape of what is normalised; others are left to what defines the operator.
+/// Scale and bias have the shape of the normalized axes; other forms are left to the body that defines the
+/// operator.
 fn layer(r: &Request<'_, '_>, centred: bool) -> Res<Option<Work>> {
     let x = r.operand(0)?;
     let at = r.call.axis(-1, x.shape.len())?;

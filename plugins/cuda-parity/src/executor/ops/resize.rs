@@ -34,7 +34,7 @@ fn tables(taps: &[Taps]) -> [Scratch; 3] {
         .map(|contents| Scratch { bytes: contents.len() as u64, contents })
 }
 
-/// Between the axes, results are kept in a float that is wide enough; what is extrapolated is left to the processor.
+/// Between the axes, results are kept in a float that is wide enough; extrapolation is left to the processor.
 fn resize(r: &Request<'_, '_>) -> Res<Option<Work>> {
     let x: &Operand = r.operand(0)?;
     if x.dtype.kind() != Kind::Float {

@@ -244,3 +244,27 @@ fn values_are_compared_by_the_plugin_that_has_them() {
     let why = "results are not compared on the device";
     assert_eq!(said["bisect"]["values"]["not_in_place"], why, "{said}");
 }
+
+#[test]
+fn a_model_whose_types_the_runtime_cannot_describe_is_refused() {
+    let (_folder, at) = folder();
+    let model = at("m.onnx");
+    write_model(
+        model.clone(),
+        "opset 20\nsymbol n 1..\nsymbol m 0..\ngraph {\n  input %x: f32[n, 1, 2, 4]\n  \
+         %0: f32[n, 1, m, 4] = MaxPool(%x) {kernel_shape = [5, 1]}\n  output %0 as y\n}\n",
+    );
+    let (code, said) = answer(repository(), &["run", &model, "--random", "--executor", "reference"]);
+    let found = said["diagnostics"][0]["message"].as_str().unwrap_or_default();
+    assert!(code == Some(4) && found.contains("window of 5 is longer than spatial axis 0"), "{said}");
+    if !has_runtime() {
+        return;
+    }
+    let both = ["--executor", "ort", "--executor", "reference"];
+    for command in [&["run", &model, "--random"][..], &[&["verify", &model], &both[..]].concat()] {
+        let (code, said) = answer(repository(), command);
+        let found = &said["diagnostics"][0];
+        assert_eq!((code, &found["code"]), (Some(4), &"OP703".into()), "{said}");
+        assert!(found["message"].as_str().is_some_and(|text| text.contains("invalid type")), "{said}");
+    }
+}

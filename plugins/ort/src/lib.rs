@@ -12,7 +12,9 @@ mod tapped;
 mod tensor;
 mod twin;
 
+use std::any::Any;
 use std::ffi::CStr;
+use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -110,6 +112,15 @@ impl OnnxRuntime {
 
     /// The model at `path` as a session, whose runs also give `values`.
     fn commit(&self, path: &Path, values: Option<&[&str]>) -> Result<Session, Failure> {
+        let made = panic::catch_unwind(AssertUnwindSafe(|| self.session(path, values)));
+        made.unwrap_or_else(|payload| match undescribed(&*payload) {
+            Some(reason) => Err(unloadable(&format!("an input or output has an invalid type: {reason}"))
+                .help("an extent may be negative, as behind a window that is larger than its axis; `onnxport optimize` checks the shapes")),
+            None => panic::resume_unwind(payload),
+        })
+    }
+
+    fn session(&self, path: &Path, values: Option<&[&str]>) -> Result<Session, Failure> {
         let Some(values) = values else {
             if let Some(folder) = &self.chosen.settings.profile {
                 return profiled::commit(path, folder, || self.builder(), |e| self.refused(e));
@@ -192,6 +203,14 @@ fn library(wanted: Option<&Path>) -> Result<Loaded, Failure> {
         return Err(Failure::new(message));
     }
     Ok(loaded.clone())
+}
+
+/// The reason that ONNX Runtime gives for not describing a type that it inferred, of a panic of `ort`, which expects that
+/// it describes every type. `None` for other panics.
+fn undescribed(payload: &(dyn Any + Send)) -> Option<&str> {
+    let text = payload.downcast_ref::<String>()?.strip_prefix("infallible: Error {")?;
+    let (_, reason) = text.split_once("message: \"")?;
+    reason.split_once('"').map(|(reason, _)| reason)
 }
 
 fn unloadable(message: &str) -> Failure {

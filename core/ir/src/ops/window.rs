@@ -81,7 +81,13 @@ impl Window {
                     "the window and the pads of an axis of extent {extent} do not fit into 64 bits"
                 );
             };
-            out.push(count.max(0) as usize);
+            let Ok(count) = usize::try_from(count) else {
+                let reach = self.reach(axis);
+                return invalid!(
+                    "the window of {reach} is longer than spatial axis {axis}, of extent {extent}"
+                );
+            };
+            out.push(count);
         }
         Ok(out)
     }

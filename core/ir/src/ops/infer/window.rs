@@ -57,7 +57,8 @@ impl Window {
     /// Refutes a window that is longer than what it slides over.
     pub(in crate::ops) fn reaches(&self, cx: &mut Cx<'_>, out: Option<Dim>, axis: usize) -> Option<()> {
         let short = out.is_some_and(|d| cx.symbols.range(d).max.is_some_and(|n| n < 0));
-        cx.demand(!short, || format!("the window of {:?} is longer than axis {axis}", self.kernel[axis]))
+        let reach = self.reach(axis).map_or_else(String::new, |reach| format!(" of {reach}"));
+        cx.demand(!short, || format!("the window{reach} is longer than spatial axis {axis}"))
     }
 
     /// The extent of the output along `axis`.

@@ -1,9 +1,11 @@
 //! `onnxport optimize`.
 
 use std::fmt::Write;
+use std::path::PathBuf;
 
 use onnxport_core::diagnose::Report;
 use onnxport_requests::optimize::{OptimizeRequest, Optimized};
+use onnxport_requests::profile::Profiling;
 use onnxport_requests::{Hosted, Request};
 
 use super::optimising;
@@ -18,16 +20,20 @@ use crate::target;
 /// Optimizes a model, and reports the changes.
 pub(crate) fn run(arguments: &Hosted<OptimizeRequest>, progress: &Progress) -> CommandResult {
     let Hosted { request, plugins } = arguments;
-    let host = plugins::host(plugins)?;
-    if request.holding.verify {
-        plugins::prepare(&host, &request.holding.running);
-    }
-    let optimized = request.run(&host, &mut progress.clone())?;
-    Ok(describe(request, optimized))
+    let others: Vec<PathBuf> = std::iter::once(&request.model).chain(&request.output).cloned().collect();
+    profiled::around(&request.profiling, "optimize", &others, || {
+        let host = plugins::host(plugins)?;
+        if request.holding.verify {
+            plugins::prepare(&host, &request.holding.running);
+        }
+        let request = OptimizeRequest { profiling: Profiling::default(), ..request.clone() };
+        let optimized = request.run(&host, &mut progress.clone())?;
+        Ok(describe(&request, optimized))
+    })
 }
 
 fn describe(request: &OptimizeRequest, optimized: Optimized) -> Outcome {
-    let Optimized { model, optimised, legalised, matches, held, written, failures, profile, diagnostics } =
+    let Optimized { model, optimised, legalised, matches, held, written, failures, profile: _, diagnostics } =
         optimized;
     let mut outcome = Outcome::ok();
     if request.emit {
@@ -74,7 +80,6 @@ fn describe(request: &OptimizeRequest, optimized: Optimized) -> Outcome {
         }
         _ => outcome.report = Report { diagnostics, origins: model.origins },
     }
-    profiled::describe(profile.as_deref(), &mut outcome);
     for failure in failures {
         outcome.fail(failure);
     }

@@ -1,6 +1,6 @@
 //! `--profile`: records the work of a command; the outcome names the file.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use onnxport_core::Trace;
 use onnxport_requests::profile::Profiling;
@@ -30,14 +30,11 @@ pub(crate) fn around_in(
     let (Ok(outcome) | Err(outcome)) = &mut result;
     match recorded {
         Err(report) => outcome.add(Outcome::failed(report)),
-        Ok(()) => describe(profiling.profile.as_deref(), outcome),
+        Ok(()) => {
+            if let Some(path) = &profiling.profile {
+                outcome.put("profile", path.display().to_string());
+            }
+        }
     }
     result
-}
-
-/// Adds the written file to `outcome`.
-pub(crate) fn describe(path: Option<&Path>, outcome: &mut Outcome) {
-    if let Some(path) = path {
-        outcome.put("profile", path.display().to_string());
-    }
 }

@@ -1,7 +1,10 @@
 //! `onnxport verify`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use onnxport_requests::Hosted;
+use onnxport_requests::profile::Profiling;
 use onnxport_requests::verify::{InMemory, Verified, VerifyRequest};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -35,12 +38,19 @@ pub(crate) fn run_against(
     program: Option<&InMemory>,
     progress: &Progress,
 ) -> CommandResult {
+    let Hosted { request, .. } = &arguments.hosted;
+    let others: Vec<PathBuf> = std::iter::once(&request.model).chain(&request.against).cloned().collect();
+    profiled::around(&request.profiling, "verify", &others, || verify(arguments, program, progress))
+}
+
+fn verify(arguments: &Arguments, program: Option<&InMemory>, progress: &Progress) -> CommandResult {
     let Arguments { hosted: Hosted { request, plugins }, reports } = arguments;
     reports.check()?;
     let host = plugins::host(plugins)?;
     plugins::prepare_for(&host, request.executor.first().map(String::as_str), &request.runtime);
+    let request = VerifyRequest { profiling: Profiling::default(), ..request.clone() };
     let found = request.run_against(&host, program, &mut progress.clone())?;
-    let Verified { verifications, source, values, failures, profile, notes, fallbacks } = found;
+    let Verified { verifications, source, values, failures, profile: _, notes, fallbacks } = found;
     let mut outcome = Outcome::ok();
     outcome.report.diagnostics.extend(notes);
     for failure in failures {
@@ -51,7 +61,6 @@ pub(crate) fn run_against(
         outcome.add(bisect::describe(values));
     }
     outcome.report.diagnostics.extend(fallbacks);
-    profiled::describe(profile.as_deref(), &mut outcome);
     let text = format!("{}{}{}", outcome.summary, outcome.text, histograms(&verifications));
     let name = request.model.file_name().unwrap_or_default().to_string_lossy();
     let page = || onnxport_report::verification(&name, &verifications, values.as_ref());

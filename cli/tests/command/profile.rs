@@ -182,6 +182,19 @@ fn a_failure_has_a_trace_and_no_source_is_replaced() {
     assert!(!output.status.success());
     assert_eq!(trace(&profile).0.iter().filter(|span| span.category == "command").count(), 1);
 
+    for command in [
+        &["convert", "README.md", "-o", &at("m.onnx")][..],
+        &["check", "README.md"],
+        &["optimize", "README.md", "-o", &at("m.onnx")],
+        &["verify", "README.md", "--against", "README.md"],
+    ] {
+        let taken = at("failed.json");
+        let output = onnxport(&[command, &["--json", "--profile", &taken]].concat());
+        let said: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!((&said["ok"], &said["profile"]), (&false.into(), &taken.as_str().into()), "{said}");
+        assert_eq!(trace(&taken).0.iter().filter(|span| span.category == "command").count(), 1);
+    }
+
     let program = at("p.pt2");
     std::fs::copy(mlp(), &program).expect("a copy");
     let before = std::fs::read(&program).expect("it is read");

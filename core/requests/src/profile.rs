@@ -43,7 +43,8 @@ impl Profiling {
         work: impl FnOnce() -> T,
     ) -> (T, Result<(), Report>) {
         let result = trace::within(trace, || {
-            let _span = trace::span("command", name);
+            // Without a trace of its own it is part of another command's, if any.
+            let _span = trace.map(|_| trace::span("command", name));
             work()
         });
         (result, self.write(trace, others))

@@ -42,11 +42,12 @@ pub(crate) fn merge(
 ) -> Result<Merged, Report> {
     let find = |name: &str| known::options(command).find(|arg| known::long(arg) == name);
     refuse_unknown(command, unset)?;
+    let is_unset = |arg: &Arg| unset.iter().any(|name| known::is_called(arg, name));
     let mut merged = Merged::default();
     let mut strongest: Vec<Entry> = Vec::new();
     for entry in entries.into_iter().rev() {
         let Some(arg) = find(&entry.long) else { continue };
-        let is_said = said.contains_key(&entry.long) || unset.contains(&entry.long);
+        let is_said = said.contains_key(&entry.long) || is_unset(arg);
         if is_said || strongest.iter().any(|stronger| stronger.long == entry.long) {
             continue;
         }
@@ -86,12 +87,13 @@ pub(crate) fn merge(
 /// # Errors
 /// `OP001`.
 pub(crate) fn refuse_unknown(command: &Command, unset: &[String]) -> Result<(), Diagnostic> {
-    let longs = || known::options(command).map(known::long);
-    match unset.iter().find(|name| longs().all(|long| long != name.as_str())) {
+    let is_unknown = |name: &&String| known::options(command).all(|arg| !known::is_called(arg, name));
+    match unset.iter().find(is_unknown) {
         None => Ok(()),
         Some(name) => {
             let problem = format!("`--unset {name}`: `{}` has no such option", command.get_name());
-            let help = known::nearest(name, longs()).map(|near| format!("did you mean `{near}`?"));
+            let help = known::nearest(name, known::options(command).map(known::long))
+                .map(|near| format!("did you mean `{near}`?"));
             Err(Diagnostic { help, ..Diagnostic::error(Code::USAGE, problem) })
         }
     }

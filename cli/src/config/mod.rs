@@ -332,7 +332,7 @@ impl Found {
             let variable = variable
                 .map(|(_, name)| *name)
                 .or_else(|| known::variable(arg).filter(|name| locate::variable(name).is_some()));
-            let unset = request.unset.iter().any(|name| name == long);
+            let unset = request.unset.iter().any(|name| known::is_called(arg, name));
             let row = match (said(arg), variable, entry) {
                 (Some(value), _, _) => Some((value, From::CommandLine)),
                 (None, Some(name), _) => Some((Value::Null, From::Environment(name))),

@@ -98,6 +98,9 @@ fn the_stronger_says_what_counts() {
     assert_eq!(of(&["--preset", "mobile", "--opset", "20"], "opset"), is(20.into(), "command-line"));
     assert_eq!(of(&["--preset", "mobile"], "decompose"), is("all".into(), "preset"));
     assert_eq!(of(&["--unset", "opset"], "opset"), is(20.into(), "unset"));
+    for spelled in ["optimize", "optimise"] {
+        assert_eq!(of(&["--unset", spelled], "optimize"), is(Value::Null, "unset"), "{spelled}");
+    }
     assert_eq!(of(&["--no-config"], "opset"), is(20.into(), "default"));
     // The excluding option replaces a weaker one.
     let mobile = printed(folder, &["--preset", "mobile"]);

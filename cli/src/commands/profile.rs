@@ -9,7 +9,7 @@ use onnxport_core::diagnose::{Code, Diagnostic, Report, Severity};
 use onnxport_core::host::Host;
 use onnxport_core::profile::{Changes, Profile, Subject, compare, measure};
 use onnxport_core::run::{self, Computed, Draw, Given, Sizes};
-use onnxport_core::verify::{Extent, Runtime, Signature};
+use onnxport_core::verify::{Runtime, Signature};
 use onnxport_requests::Plugins;
 use onnxport_requests::feeding::{DimSize, Inputs};
 use onnxport_requests::runtime::Running;
@@ -210,12 +210,8 @@ fn answers(by: By, profile: &Profile) -> Result<(), Diagnostic> {
 
 /// Returns a note if sizes of dynamic dimensions were drawn: times depend on them.
 fn drawn_sizes(model: &Path, signature: &Signature, inputs: &[Computed]) -> Option<Diagnostic> {
-    let mut extents = signature.inputs.iter().flat_map(|port| port.dims.iter().flatten());
-    if extents.all(|extent| matches!(extent, Extent::Known(_))) {
-        return None;
-    }
-    let shapes: Vec<String> = inputs.iter().map(|input| format!("{}{:?}", input.name, input.shape)).collect();
-    let message = format!("`{}` ran with randomly chosen sizes: {}", model.display(), shapes.join(", "));
+    let shapes = run::dynamic_shapes(signature, inputs)?;
+    let message = format!("`{}` ran with randomly chosen sizes: {shapes}", model.display());
     let note = Diagnostic { severity: Severity::Note, ..Diagnostic::error(Code::RUN_PROFILE, message) };
     Some(note.help("times depend on sizes; set them with --dim NAME=SIZE"))
 }

@@ -1,5 +1,6 @@
 //! `onnxport run`.
 
+use onnxport_core::diagnose::{Code, Diagnostic, Severity};
 use onnxport_core::run::{Number, Run, Summary};
 use onnxport_requests::{Hosted, Ran, Request, RunRequest};
 
@@ -15,6 +16,11 @@ pub(crate) fn run(arguments: &Hosted<RunRequest>, progress: &Progress) -> Comman
     plugins::prepare(&host, &request.running);
     let Ran { run, written } = request.run(&host, &mut progress.clone())?;
     let mut outcome = Outcome::text(text(&run)).with("run", &run);
+    if let Some(shapes) = &run.chosen_sizes {
+        let message = format!("`{}` ran with randomly chosen sizes: {shapes}", request.model.display());
+        let note = Diagnostic { severity: Severity::Note, ..Diagnostic::error(Code::RUN_INPUT, message) };
+        outcome.report.diagnostics.push(note.help("set them with --dim NAME=SIZE"));
+    }
     if let Some(path) = written {
         outcome.summary = format!("{}  {}\n", bold("wrote"), path.display());
         outcome.put("files", [path.display().to_string()]);

@@ -83,6 +83,9 @@ fn a_run_shows_and_writes_what_comes_out() {
     }
     run(&["--random", "--seed", "3", "--dim", "batch=2", "-o", &again]);
     assert_eq!(std::fs::read(&out).expect("a file"), std::fs::read(&again).expect("a file"));
+    let chosen = run(&["--random"]);
+    let said = String::from_utf8_lossy(&chosen.stderr).into_owned();
+    assert!(chosen.status.success() && said.contains("randomly chosen sizes: x[4, 8]"), "{said}");
     let missing = run(&["--json"]);
     let said = json(&missing);
     assert_eq!(

@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use crate::diagnose::{Code, Diagnostic};
 use crate::ir::import::check_calls;
-use crate::onnx::{OnnxFile, Signature};
+use crate::onnx::{Extent, OnnxFile, Signature};
 use crate::tensor::{DType, LazyTensor};
 use crate::verify::{Against, Drawing, Feed, Runtime};
 
@@ -41,6 +41,9 @@ pub struct Run {
     /// The outputs themselves.
     #[serde(skip)]
     pub tensors: Vec<Computed>,
+    /// The shapes of the inputs, where their dynamic dimensions were given sizes that nobody stated.
+    #[serde(skip)]
+    pub chosen_sizes: Option<String>,
 }
 
 /// An input or output value.
@@ -56,7 +59,8 @@ pub struct Computed {
     pub bytes: Bytes,
 }
 
-/// Runs the model at `path`. Inputs that are not given, and have no default, are drawn as `draw` says.
+/// Runs the model at `path`. Inputs that are not given, and have no default, are drawn as `draw` says. Where no value
+/// and no size is given, dynamic dimensions have the sizes of the first call that verification draws.
 ///
 /// # Errors
 /// `OP710` for a value that is missing or does not fit; `OP702` if the runtime lacks an operator or a budget that the
@@ -69,7 +73,9 @@ pub fn run(
     draw: Option<Draw>,
 ) -> Result<Run, Diagnostic> {
     let start = Instant::now();
-    let (signature, inputs) = inputs(path, given, sizes, draw)?;
+    let (signature, inputs) = inputs_or_drawn(path, given, sizes, draw)?;
+    let is_chosen = draw.is_some() && given.is_empty() && sizes.is_empty();
+    let chosen_sizes = is_chosen.then(|| dynamic_shapes(&signature, &inputs)).flatten();
     let feeds = inputs.iter().map(Computed::feed).collect::<Result<Vec<Feed<'_>>, Diagnostic>>()?;
     let executor = runtime.describe()?;
     let mut session = runtime.load(path)?;
@@ -91,7 +97,15 @@ pub fn run(
     answers::check(runtime.name(), &signature.outputs, &tensors)?;
     let seconds = start.elapsed().as_secs_f64();
     let of = |all: &[Computed]| all.iter().map(Summary::of).collect::<Result<Vec<_>, Diagnostic>>();
-    Ok(Run { executor, inputs: of(&inputs)?, outputs: of(&tensors)?, seconds, tensors })
+    Ok(Run { executor, inputs: of(&inputs)?, outputs: of(&tensors)?, seconds, tensors, chosen_sizes })
+}
+
+/// The shapes of `inputs`, such as `x[4, 8]`; `None` where the model fixes all of them.
+pub fn dynamic_shapes(signature: &Signature, inputs: &[Computed]) -> Option<String> {
+    let extents = signature.inputs.iter().flat_map(|port| port.dims.iter().flatten());
+    let is_dynamic = extents.into_iter().any(|extent| !matches!(extent, Extent::Known(_)));
+    let shapes = inputs.iter().map(|input| format!("{}{:?}", input.name, input.shape));
+    is_dynamic.then(|| shapes.collect::<Vec<_>>().join(", "))
 }
 
 /// Returns the ports of the model at `path`, and the value of every input that has one: given, or drawn as `draw` says.

@@ -116,7 +116,6 @@ fn what_is_missing_or_does_not_fit_is_said() {
         assert_eq!((problem.code, said.contains(wanted)), (Code::RUN_INPUT, true), "{said}");
     };
     refused(&Given::default(), None, "x: f32[batch, 2], y: f32[batch, 2*batch]");
-    refused(&Given::default(), Some(Draw::default()), "--dim batch=SIZE");
     let good = || floats(&[1, 2], &[0.0; 2]);
     let mut other = given(good(), good());
     other.insert("z", good());
@@ -126,6 +125,25 @@ fn what_is_missing_or_does_not_fit_is_said() {
     }
     let ints = LazyTensor::inline(DType::I32, vec![1, 2], vec![0; 8]);
     refused(&given(ints, good()), None, "i32[1, 2] is given");
+}
+
+#[test]
+fn dynamic_dimensions_have_drawn_sizes_where_none_is_stated() {
+    let place = Place::new(MODEL);
+    let draw = Some(Draw { seed: 7 });
+    let ran = place.run(&Given::default(), &[], draw).unwrap();
+    let batch = ran.inputs[0].shape[0];
+    assert_eq!((&ran.inputs[0].shape[1..], &ran.inputs[1].shape[..]), (&[2][..], &[batch, 2 * batch][..]));
+    assert_eq!(ran.chosen_sizes, Some(format!("x[{batch}, 2], y[{batch}, {}]", 2 * batch)));
+    let again = place.run(&Given::default(), &[], draw).unwrap();
+    assert!(ran.tensors.iter().zip(&again.tensors).all(|(a, b)| a.bytes == b.bytes));
+    assert_eq!(place.run(&Given::default(), &[("batch", 3)], draw).unwrap().chosen_sizes, None);
+    // Who states one size states all.
+    let two = MODEL
+        .replace("symbol batch 1..64", "symbol batch 1..64\nsymbol length 1..64")
+        .replace("  input %y", "  input %z: f32[length]\n  input %y");
+    let problem = Place::new(&two).run(&Given::default(), &[("batch", 3)], draw).unwrap_err();
+    assert_eq!(problem.help.as_deref(), Some("state it: --dim length=SIZE"));
 }
 
 #[test]

@@ -9,12 +9,13 @@ use super::floor::Floor;
 use super::nature::{Nature, remarks};
 use super::report::{OutputReport, TensorReport};
 use super::run::Options;
+use super::ties;
 use super::values::numbers;
 use super::written::Written;
 use super::{Extent, Signature};
 use crate::compare::{Difference, Tolerance, compare};
 use crate::sym::{SymId, Symbols};
-use crate::tensor::LazyTensor;
+use crate::tensor::{DType, Kind, LazyTensor};
 
 /// An expected value and its noise.
 type Wanted<'a> = (&'a LazyTensor, Option<Floor>);
@@ -29,6 +30,10 @@ pub(super) struct Judge<'a> {
     sizes: FxHashMap<SymId, i64>,
     /// User outputs seen so far.
     position: usize,
+    /// Integers that differ, which may be those of a sort: the place of the output, and what came out.
+    doubtful: Vec<(usize, Vec<u8>)>,
+    /// What is expected of each output.
+    wanted: Vec<Option<&'a LazyTensor>>,
     pub(super) outputs: Vec<OutputReport>,
 }
 
@@ -52,7 +57,18 @@ impl<'a> Judge<'a> {
                 }
             }
         }
-        Self { signature, case, options, written, symbols, sizes, position: 0, outputs: Vec::new() }
+        Self {
+            signature,
+            case,
+            options,
+            written,
+            symbols,
+            sizes,
+            position: 0,
+            doubtful: Vec::new(),
+            wanted: Vec::new(),
+            outputs: Vec::new(),
+        }
     }
 
     pub(super) fn output(&mut self, output: &Output<'_>) {
@@ -70,14 +86,21 @@ impl<'a> Judge<'a> {
             remarks: Vec::new(),
             state,
         };
+        self.wanted.push(expected.as_ref().ok().and_then(|wanted| wanted.map(|(expected, _)| expected)));
         match expected {
-            Ok(Some((expected, floor))) => self.compare(output, expected, floor, &mut entry),
+            Ok(Some((expected, floor))) => {
+                self.compare(output, expected, floor, &mut entry);
+                let differs = entry.problem.is_some() && entry.difference.is_some();
+                if differs && expected.dtype.kind() == Kind::Int {
+                    self.doubtful.push((self.outputs.len(), output.bytes.to_vec()));
+                }
+            }
             Ok(None) => {}
             Err(problem) => entry.problem = Some(problem),
         }
         entry.remarks = remarks(&entry.got, entry.wanted.as_ref());
         if entry.problem.is_none() {
-            entry.problem = self.undeclared(output);
+            entry.problem = self.undeclared(output.name, output.dtype, output.dims);
         }
         self.outputs.push(entry);
     }
@@ -205,17 +228,17 @@ impl<'a> Judge<'a> {
     }
 
     /// What disagrees with the model's own declaration of the output.
-    fn undeclared(&mut self, output: &Output<'_>) -> Option<String> {
-        let port = self.signature.outputs.iter().find(|port| port.name == output.name)?;
-        if port.dtype.is_some() && port.dtype != output.dtype {
+    fn undeclared(&mut self, name: &str, dtype: Option<DType>, shape: &[i64]) -> Option<String> {
+        let port = self.signature.outputs.iter().find(|port| port.name == name)?;
+        if port.dtype.is_some() && port.dtype != dtype {
             return Some(format!("the model declares another element type, {}", port.dtype?));
         }
         let dims = port.dims.as_ref()?;
-        let fits = dims.len() == output.dims.len()
-            && dims.iter().zip(output.dims).all(|(extent, size)| self.fits(extent, *size));
+        let fits = dims.len() == shape.len()
+            && dims.iter().zip(shape).all(|(extent, size)| self.fits(extent, *size));
         (!fits).then(|| {
             let declared: Vec<String> = dims.iter().map(ToString::to_string).collect();
-            format!("shape {:?} does not fit the declared [{}]", output.dims, declared.join(", "))
+            format!("shape {shape:?} does not fit the declared [{}]", declared.join(", "))
         })
     }
 
@@ -227,6 +250,30 @@ impl<'a> Judge<'a> {
                 let Ok(dim) = self.symbols.parse(text) else { return true };
                 let sizes = &self.sizes;
                 self.symbols.eval(dim, &|id| sizes.get(&id).copied()).is_none_or(|n| n == size)
+            }
+        }
+    }
+
+    /// Accepts the indices of sorts that differ among equal keys only, once all outputs are here.
+    pub(super) fn accept_ties(&mut self) {
+        for (place, got) in std::mem::take(&mut self.doubtful) {
+            let Some(entry) = self.outputs.get(place) else { continue };
+            let Some((values, axis)) = self.written.sorted(&entry.tensor.name) else { continue };
+            let beside = self.outputs.iter().position(|output| output.tensor.name == values);
+            let wanted = |place: usize| self.wanted.get(place).copied().flatten();
+            let Some((values, indices)) = beside.and_then(wanted).zip(wanted(place)) else { continue };
+            if ties::select_equal_keys(values, indices, &got, axis) != Some(true) {
+                continue;
+            }
+            let TensorReport { name, shape, .. } = entry.tensor.clone();
+            let problem = self.undeclared(&name, Some(indices.dtype), &shape);
+            if let Some(entry) = self.outputs.get_mut(place) {
+                entry.problem = problem;
+                let count = entry.difference.as_ref().map_or(0, |found| found.wrong);
+                let all = entry.got.elements;
+                entry.remarks.push(format!(
+                    "{count} of {all} indices differ from the expected ones, and select equal elements"
+                ));
             }
         }
     }

@@ -24,6 +24,7 @@ mod run;
 mod samples;
 mod several;
 mod source;
+mod ties;
 mod values;
 mod written;
 

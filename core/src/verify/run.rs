@@ -135,6 +135,7 @@ pub(super) fn run(
                 }
             }
         });
+        judge.accept_ties();
         stands = outcome.is_ok();
         kept = left_behind;
         let error = match outcome {

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::ir::{self, Model, ValueId};
 use crate::tensor::DType;
 
-use super::{codes, narrow};
+use super::{codes, narrow, ties};
 
 /// A model that is read when it is first asked for.
 pub(super) struct Written<'a> {
@@ -29,6 +29,16 @@ impl<'a> Written<'a> {
     pub(super) fn narrowest(&self, name: &str) -> Option<DType> {
         let (model, output) = self.output(name)?;
         narrow::narrowest(&model.graph, output)
+    }
+
+    /// The output with the sorted values, and the axis, of the sort whose indices are the output `name`.
+    pub(super) fn sorted(&self, name: &str) -> Option<(&str, i64)> {
+        let (model, output) = self.output(name)?;
+        let graph = &model.graph;
+        let (node, axis) = ties::sort(graph, output)?;
+        let mut outputs = graph.blocks[graph.main()].outputs().iter();
+        let values = outputs.find(|output| ties::is_sorted_by(graph, **output, node))?;
+        Some((graph.values[*values].name.as_deref()?, axis))
     }
 
     /// The output `name`; `None` where the model cannot be read.

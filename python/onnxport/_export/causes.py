@@ -64,7 +64,12 @@ def _by_data(name: str, errors: Iterable[BaseException]) -> Diagnostic | None:
                 "and tracing has no values"
             )
             return Diagnostic(
-                "error", "OP214", message, **place, help=branches.help(place.get("source"))
+                "error",
+                "OP214",
+                message,
+                **place,
+                notes=places.within_library(error),
+                help=branches.help(place.get("source")),
             )
     return None
 
@@ -76,7 +81,7 @@ def _general(name: str, attempts: Sequence[Any]) -> Diagnostic:
         "OP210",
         f"PyTorch cannot export {name}: {_reason(first)}",
         **places.of_error(first),
-        notes=_notes(attempts, _reason(first)),
+        notes=(*places.within_library(first), *_notes(attempts, _reason(first))),
         help="first make sure that calling the module with these arguments works; then change "
         "the code in the notes (`.attempts` of this error has PyTorch's full messages)",
     )

@@ -20,6 +20,17 @@ def of_error(error: BaseException | None) -> dict[str, Any]:
     return _deepest((frame.filename, frame.lineno) for frame in frames)
 
 
+def within_library(error: BaseException | None) -> tuple[str, ...]:
+    """Return a note with the deepest line of a library that the line of `of_error` calls."""
+    frames = traceback.extract_tb(error.__traceback__) if error is not None else []
+    own = [(frame.filename, frame.lineno or 1) for frame in frames if _is_own(frame.filename)]
+    users = [index for index, (file, _) in enumerate(own) if "site-packages" not in file]
+    if not users or users[-1] == len(own) - 1:
+        return ()
+    file, line = own[-1]
+    return (f"in the library that it calls: {file}:{line}: {at(file, line)['source'] or ''}",)
+
+
 def of_stack(stack: Iterable[tuple[str | None, int]]) -> dict[str, Any]:
     """Return the deepest line of the user's code in a stack of files and lines."""
     return _deepest((file, line) for file, line in stack if file is not None)

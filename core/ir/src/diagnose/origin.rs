@@ -30,6 +30,12 @@ impl Frame {
             || self.file.contains("/lib/python3")
     }
 
+    /// Whether the file belongs to an installed library other than PyTorch.
+    fn is_installed(&self) -> bool {
+        let below = self.file.rsplit_once("/site-packages/").map(|(_, below)| below);
+        below.is_some_and(|below| !below.starts_with("torch/"))
+    }
+
     /// `folder/file.py:12`: enough to find the line, without the machine's own folders.
     pub fn place(&self) -> String {
         let mut parts = self.file.rsplit(['/', '\\']);
@@ -98,9 +104,21 @@ impl DerefMut for Origin {
 }
 
 impl Place {
-    /// The deepest frame of the user's own code, else the deepest frame.
+    /// The deepest frame of the user's own code, else that of an installed library other than PyTorch, else the deepest
+    /// frame.
     pub fn user_frame(&self) -> Option<&Frame> {
-        self.frames.iter().rev().find(|f| !f.is_library()).or_else(|| self.frames.last())
+        let deepest = |of: fn(&Frame) -> bool| self.frames.iter().rev().find(|frame| of(frame));
+        deepest(|frame| !frame.is_library())
+            .or_else(|| deepest(Frame::is_installed))
+            .or_else(|| self.frames.last())
+    }
+
+    /// The deepest frame of an installed library other than PyTorch, where the user's code calls it: a module of a library
+    /// that the user's own wraps.
+    pub fn library_frame(&self) -> Option<&Frame> {
+        let user = self.frames.iter().rposition(|frame| !frame.is_library())?;
+        let deeper = self.frames.get(user.checked_add(1)?..)?;
+        deeper.iter().rev().find(|frame| frame.is_installed())
     }
 }
 

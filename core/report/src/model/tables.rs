@@ -41,8 +41,8 @@ pub(super) fn facts(data: &Value) -> Vec<(String, String)> {
         fact("Parameters", grouped(elements));
         fact("Weights", bytes(model["summary"]["weight_bytes"].as_u64()));
         let nodes = model["nodes"].as_u64();
-        fact("With a module", share(model["with_module"].as_u64(), nodes));
-        fact("With a line of code", lines(model["with_line"].as_u64(), nodes));
+        fact("With a module", recorded(model["with_module"].as_u64(), nodes, "names"));
+        fact("With a line of code", recorded(model["with_line"].as_u64(), nodes, "full"));
     }
     let conversion = &data["conversion"];
     fact(
@@ -55,10 +55,12 @@ pub(super) fn facts(data: &Value) -> Vec<(String, String)> {
     facts
 }
 
-/// How many of the nodes name a line of code, which they do where that was asked for.
-fn lines(named: Option<u64>, nodes: Option<u64>) -> String {
+/// How many of the nodes name their origin, which they do where `--metadata` asks for that.
+fn recorded(named: Option<u64>, nodes: Option<u64>, metadata: &str) -> String {
     match (named, nodes) {
-        (Some(0), Some(1..)) => "not recorded (`onnxport convert --metadata full` records them)".to_owned(),
+        (Some(0), Some(1..)) => {
+            format!("not recorded (`onnxport convert --metadata {metadata}` records them)")
+        }
         _ => share(named, nodes),
     }
 }
@@ -391,7 +393,15 @@ fn bytes(n: Option<u64>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::ranges;
+    use super::{ranges, recorded};
+
+    #[test]
+    fn a_share_of_nothing_says_how_to_record_it() {
+        let none = recorded(Some(0), Some(3), "names");
+        assert_eq!(none, "not recorded (`onnxport convert --metadata names` records them)");
+        assert!(recorded(Some(1), Some(2), "names").contains("50"));
+        assert!(!recorded(Some(0), Some(0), "names").contains("not recorded"));
+    }
 
     #[test]
     fn ranges_are_inequalities() {

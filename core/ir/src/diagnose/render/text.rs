@@ -97,8 +97,9 @@ fn write_group(out: &mut String, group: &Group<'_>, palette: Palette) -> std::fm
 
 fn write_place(out: &mut String, origin: &Origin, palette: Palette) -> std::fmt::Result {
     let Palette { faint, reset, .. } = palette;
-    if let Some(frame) = origin.user_frame() {
-        write!(out, "  {faint}-->{reset} {}:{}", one_line(&frame.file), frame.line)?;
+    let frames = [("-->", origin.user_frame()), (":::", origin.library_frame())];
+    for (arrow, frame) in frames.into_iter().filter_map(|(arrow, frame)| Some((arrow, frame?))) {
+        write!(out, "  {faint}{arrow}{reset} {}:{}", one_line(&frame.file), frame.line)?;
         if !frame.function.is_empty() {
             write!(out, " {faint}in {}{reset}", one_line(&frame.function))?;
         }
@@ -187,6 +188,37 @@ warning[OP401]: odd
   = a fact
 ";
         assert_eq!(text(&report(), Palette::PLAIN), expected);
+    }
+
+    #[test]
+    fn a_wrapped_library_has_its_own_line() {
+        let frame = |file: &str, line, code: &str| Frame {
+            file: file.to_owned(),
+            line,
+            function: "forward".to_owned(),
+            code: code.to_owned(),
+        };
+        let packages = "/venv/lib/python3.11/site-packages";
+        let frames = [
+            frame(&format!("{packages}/pytest/main.py"), 1, "run()"),
+            frame("/home/me/wrapper.py", 3, "return self.model(x)"),
+            frame(&format!("{packages}/models/llama.py"), 40, "x = self.layer(x)"),
+            frame(&format!("{packages}/models/rotary.py"), 7, "return torch.foo(x)"),
+            frame(&format!("{packages}/torch/nn/functional.py"), 9, "return foo(x)"),
+        ];
+        let shown = |frames: &[Frame]| {
+            let mut report = Report::default();
+            let place = Place { module: "model".into(), frames: frames.into(), ..Place::default() };
+            let id = report.origins.push(Origin::new("foo", place));
+            report.diagnostics.push(Diagnostic::warning(Code::VALIDATE, "odd").at(id));
+            text(&report, Palette::PLAIN)
+        };
+        let library = format!("{packages}/models/rotary.py:7 in forward\n   |  return torch.foo(x)\n");
+        let user = "  --> /home/me/wrapper.py:3 in forward\n   |  return self.model(x)\n";
+        let end = "  = in model, node foo\n";
+        assert_eq!(shown(&frames), format!("warning[OP401]: odd\n{user}  ::: {library}{end}"));
+        assert_eq!(shown(&frames[2..]), format!("warning[OP401]: odd\n  --> {library}{end}"));
+        assert_eq!(shown(&frames[1..2]), format!("warning[OP401]: odd\n{user}{end}"));
     }
 
     #[test]

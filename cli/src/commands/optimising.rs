@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use onnxport_core::optimise::{Matched, Optimised, Outcome as Became};
+use onnxport_core::optimise::{Matched, Optimised, Outcome as Became, With};
 use onnxport_requests::optimizing::Optimizing;
 
 use crate::format::{bold, bytes, count, faint, table};
@@ -53,6 +53,16 @@ pub(crate) fn show(options: &Optimizing, done: &Optimised, outcome: &mut Outcome
         if done.applied == 1 { "1 patch".to_owned() } else { format!("{} patches", done.applied) },
         count(done.sweeps, "sweep")
     );
+    if !done.unused.is_empty() {
+        let unused = done.unused.iter().map(|unused| {
+            let with = match &unused.with {
+                With::Target(target) => format!("--target {target}"),
+                With::Opset(opset) => format!("--opset {opset}"),
+            };
+            format!("{} {} ({with})", unused.name, unused.places)
+        });
+        let _ = writeln!(outcome.summary, "{}  {}", bold("not used"), unused.collect::<Vec<_>>().join(", "));
+    }
     if let Some(memory) = done.memory {
         let _ = writeln!(
             outcome.summary,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use onnxport_core::pipeline::import;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::program::{folder, onnxport, succeed, write_model};
 
@@ -124,4 +124,33 @@ fn a_branch_that_is_taken_needs_no_type_of_its_own() {
     let (_folder, at) = model(text);
     let (text, _) = optimised(&at, &[]);
     assert!(text.contains("f32[2] = Neg(%x)") && !text.contains("If("), "{text}");
+}
+
+#[test]
+fn rules_that_other_options_allow_are_named() {
+    let text = "opset 20\ngraph {\n  constant %axis: i64[1] = [-1]\n  constant %eps: f32[] = [1e-5]\n  \
+                constant %gain: f32[4] = [1.0, 0.5, 2.0, 1.5]\n  input %a: f32[2, 3, 4]\n  \
+                %0: f32[2, 3, 4] = Mul(%a, %a)\n  %1: f32[2, 3, 1] = ReduceMean(%0, %axis)\n  \
+                %2: f32[2, 3, 1] = Add(%1, %eps)\n  %3: f32[2, 3, 1] = Sqrt(%2)\n  \
+                %4: f32[2, 3, 4] = Div(%a, %3)\n  %5: f32[2, 3, 4] = Mul(%4, %gain)\n  \
+                %6: f32[2, 3, 4] = Mish(%5)\n  output %6 as y\n}\n";
+    let (_folder, at) = model(text);
+    let (before, said) = optimised(&at, &[]);
+    let unused: Vec<(&str, &Value, &Value)> = (said["optimised"]["unused"].as_array().into_iter().flatten())
+        .map(|rule| (rule["name"].as_str().unwrap_or_default(), &rule["places"], &rule["with"]))
+        .collect();
+    let (opset, target) = (json!({ "opset": 23 }), json!({ "target": "onnxruntime" }));
+    assert_eq!(unused, [("mish_written_out", &json!(1), &target), ("rms_norm", &json!(1), &opset)], "{said}");
+    assert!(before.starts_with("opset 20\n") && before.contains("Mish("), "{before}");
+    let shown = onnxport(&["optimize", &at("m.onnx"), "-o", &at("n.onnx")]);
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    let line = "not used  mish_written_out 1 (--target onnxruntime), rms_norm 1 (--opset 23)\n";
+    assert!(shown.contains(line), "{shown}");
+    // The option does what is said.
+    let (after, said) = optimised(&at, &["--target", "onnxruntime"]);
+    assert!(!after.contains("Mish("), "{after}");
+    let unused = said["optimised"]["unused"].as_array().expect("the opset is still too low");
+    assert!(unused.iter().all(|rule| rule["with"] == opset), "{said}");
+    write_model(at("m.onnx"), &text.replace("opset 20", "opset 23"));
+    assert!(optimised(&at, &[]).0.contains("RMSNormalization("));
 }

@@ -13,12 +13,13 @@ use super::matched::{self, Matched};
 use super::matcher::{self, Match};
 use super::origin::Merged;
 use super::report::{Count, Optimised, Outcome};
+use super::unused::Unused;
 use super::{OptimiseOptions, growth, patch, supported, versions};
 use crate::clean::{Cleaned, Growth};
 use crate::diagnose::{Code, Diagnostic, OriginId};
 use crate::graph_access::{self, Access, Frame};
 use crate::host::{Host, Site, cross};
-use crate::ir::{BlockId, Model, NodeId};
+use crate::ir::{BlockId, Model, NodeId, ValueId};
 use crate::rules::{Class, Rule};
 use crate::trace;
 use crate::valid::Stated;
@@ -57,6 +58,7 @@ pub(super) struct Engine<'a> {
     pub(super) cleaned: Cleaned,
     pub(super) cleanings: usize,
     pub(super) room: &'a mut Growth,
+    pub(super) unused: Vec<Unused>,
 }
 
 /// The plugin's functions for a rule.
@@ -69,6 +71,13 @@ struct Calls {
 }
 
 type Ask = extern "C" fn(u32, &Table, &Table, GraphContext) -> u32;
+
+/// A patch that is sound, and is not applied yet.
+struct Patch {
+    journal: Journal,
+    matched: Match,
+    outputs: Vec<Option<ValueId>>,
+}
 
 /// The outcome of a rule at a node.
 enum Tried {
@@ -111,11 +120,17 @@ impl<'a> Engine<'a> {
             cleaned: Cleaned::default(),
             cleanings: 0,
             room,
+            unused: Vec::new(),
         }
     }
 
-    /// Runs the rules to a fixed point.
+    /// Runs the rules to a fixed point, and finds out which would run with other options.
     pub(super) fn rules(&mut self) {
+        self.sweeps_to_the_end();
+        self.look_for_unused();
+    }
+
+    fn sweeps_to_the_end(&mut self) {
         if self.host.catalog.rules.is_empty() {
             return;
         }
@@ -210,6 +225,7 @@ impl<'a> Engine<'a> {
             stopped: self.stopped,
             places: explanation.finish(),
             matches: self.matches,
+            unused: self.unused,
         };
         done.add(cleaned);
         (done, diagnostics)
@@ -320,36 +336,10 @@ impl<'a> Engine<'a> {
 
     /// Asks the plugin for a patch, checks it and applies it.
     fn build(&mut self, index: usize, rule: &Rule, calls: Calls, matched: Match, root: NodeId) -> Tried {
-        let origin = self.origin(&matched);
-        let Some(block) = self.model.graph.nodes[matched.place].block else { return Tried::Skipped };
-        let journal = Journal::new(self.model);
-        let place = Place { block, before: Some(matched.place), origin };
-        let state = Attempt::new(matched, &rule.pattern.wanted, Some((place, journal)));
-        let site = self.site(index, rule, "applying the rule");
-        let access = Access::edit(self.model).separate(self.options.separate);
-        let mut frame = Frame::new(access, state);
-        let (cx, graph) = (frame.context(), graph_access::host_table());
-        let answer = cross(site, || (calls.build)(rule.index, &calls.host, &graph, cx));
-        let kept = frame.access.has_kept();
-        let Attempt { matched, patch, answer: outputs, refusal, .. } = frame.state;
-        let refusal = if kept { refusal.map(Refusal::of_kept) } else { refusal };
-        let Some((_, journal)) = patch else { return Tried::Skipped };
-        let (true, Some(outputs)) = (answer == status::OK, outputs) else {
-            journal.undo(self.model);
-            let answer = if answer == status::OK { status::INVALID } else { answer };
-            return self.declined(index, rule, answer, refusal, origin);
+        let Patch { journal, matched, outputs } = match self.propose(index, rule, calls, matched, root) {
+            Ok(patch) => patch,
+            Err(not) => return not,
         };
-        if let Err(why) = patch::check(self.model, &journal, &matched, &outputs) {
-            journal.undo(self.model);
-            self.rejected.insert((index, root));
-            self.reject(index, rule, &why, origin);
-            return Tried::Not(Outcome::Rejected, why);
-        }
-        if let Some(why) = supported::patch(self.model, &self.options.target, &journal, &matched) {
-            journal.undo(self.model);
-            self.rejected.insert((index, root));
-            return Tried::Not(Outcome::Refused, why);
-        }
         if self.options.keep_matches
             && let Some((before, after)) = matched::models(self.model, &matched, &journal, &outputs)
         {
@@ -365,6 +355,63 @@ impl<'a> Engine<'a> {
         self.grow(index, journal.nodes.len(), gone);
         self.count(rule.plugin, false, index, journal.nodes.len() as i64 - gone as i64);
         Tried::Applied
+    }
+
+    /// Asks the plugin for a patch and checks it; its nodes are in the graph already, and nobody uses them.
+    fn propose(
+        &mut self,
+        index: usize,
+        rule: &Rule,
+        calls: Calls,
+        matched: Match,
+        root: NodeId,
+    ) -> Result<Patch, Tried> {
+        let origin = self.origin(&matched);
+        let Some(block) = self.model.graph.nodes[matched.place].block else { return Err(Tried::Skipped) };
+        let journal = Journal::new(self.model);
+        let place = Place { block, before: Some(matched.place), origin };
+        let state = Attempt::new(matched, &rule.pattern.wanted, Some((place, journal)));
+        let site = self.site(index, rule, "applying the rule");
+        let access = Access::edit(self.model).separate(self.options.separate);
+        let mut frame = Frame::new(access, state);
+        let (cx, graph) = (frame.context(), graph_access::host_table());
+        let answer = cross(site, || (calls.build)(rule.index, &calls.host, &graph, cx));
+        let kept = frame.access.has_kept();
+        let Attempt { matched, patch, answer: outputs, refusal, .. } = frame.state;
+        let refusal = if kept { refusal.map(Refusal::of_kept) } else { refusal };
+        let Some((_, journal)) = patch else { return Err(Tried::Skipped) };
+        let (true, Some(outputs)) = (answer == status::OK, outputs) else {
+            journal.undo(self.model);
+            let answer = if answer == status::OK { status::INVALID } else { answer };
+            return Err(self.declined(index, rule, answer, refusal, origin));
+        };
+        if let Err(why) = patch::check(self.model, &journal, &matched, &outputs) {
+            journal.undo(self.model);
+            self.rejected.insert((index, root));
+            self.reject(index, rule, &why, origin);
+            return Err(Tried::Not(Outcome::Rejected, why));
+        }
+        if let Some(why) = supported::patch(self.model, &self.options.target, &journal, &matched) {
+            journal.undo(self.model);
+            self.rejected.insert((index, root));
+            return Err(Tried::Not(Outcome::Refused, why));
+        }
+        Ok(Patch { journal, matched, outputs })
+    }
+
+    /// Whether the rule would be applied at `root`; the graph stays as it is.
+    pub(super) fn would_apply(&mut self, index: usize, rule: &Rule, root: NodeId) -> bool {
+        let Ok(matched) = matcher::find(&rule.pattern, &self.model.graph, self.model.opset(), root) else {
+            return false;
+        };
+        let Some(calls) = self.calls(rule).filter(|_| !self.host.quarantine.skips(rule.plugin)) else {
+            return false;
+        };
+        if rule.condition && self.check(index, rule, calls, matched.clone()).is_err() {
+            return false;
+        }
+        let patch = self.propose(index, rule, calls, matched, root);
+        patch.map(|patch| patch.journal.undo(self.model)).is_ok()
     }
 
     /// Returns the functions of the plugin that has the rule.

@@ -27,6 +27,7 @@ mod patch;
 mod report;
 mod supported;
 mod trial;
+mod unused;
 mod view;
 
 pub use crate::rules::{Bound, Catalog, Class, Listed, Names, names};
@@ -38,6 +39,7 @@ pub use memory::{Memory, order};
 pub use outline::outline;
 pub use report::{Count, Optimised, Outcome, Place};
 pub use trial::{Trial, Verdict};
+pub use unused::{Unused, With};
 
 pub(crate) use callbacks::rules_table;
 pub(crate) use pass::host_table as pass_table;

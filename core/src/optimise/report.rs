@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::matched::Matched;
 use super::memory::Memory;
+use super::unused::Unused;
 
 /// The applications of a rule or pass.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
@@ -80,6 +81,9 @@ pub struct Optimised {
     pub stopped: bool,
     /// The nodes at which the rule that the user asked about was tried.
     pub places: Vec<Place>,
+    /// The rules that would be applied for a named target, or at a higher opset.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unused: Vec<Unused>,
     /// The matches of rules with their replacements, if requested.
     #[serde(skip)]
     pub matches: Vec<Matched>,

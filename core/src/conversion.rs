@@ -14,7 +14,7 @@ use crate::sizes::{self, AxisSize};
 use crate::table::WeightTable;
 use crate::tensor::MappedFile;
 use crate::trace;
-use crate::verify::{self, Against, Drawing, Runtime, Verification};
+use crate::verify::{self, Against, Ahead, Drawing, Reference, Runtime, Verification};
 use crate::weights::{self, BindOptions, NameMap, WeightSet};
 use crate::write::{self, Unpublished, WriteOptions, WritePlan, WriteReport};
 
@@ -51,6 +51,8 @@ pub struct Conversion {
     reweighted: bool,
     looks_for_calls: bool,
     draws: bool,
+    /// PyTorch that loads the program already.
+    ahead: Option<Ahead>,
 }
 
 impl Conversion {
@@ -86,6 +88,7 @@ impl Conversion {
             reweighted: false,
             looks_for_calls: true,
             draws: false,
+            ahead: None,
         }
     }
 
@@ -163,6 +166,14 @@ impl Conversion {
     #[must_use]
     pub fn drawing(mut self, draws: bool) -> Self {
         self.draws = draws;
+        self
+    }
+
+    /// Starts PyTorch, which loads the program while it is converted, where `reference` will ask it for what calls must give.
+    #[must_use]
+    pub fn refer_ahead(mut self, reference: Reference) -> Self {
+        let path = self.path.as_deref().filter(|_| !self.reweighted);
+        self.ahead = path.and_then(|path| Ahead::start(path, reference));
         self
     }
 
@@ -254,7 +265,7 @@ impl Conversion {
             (None, None) => None,
         };
         if let Some((recorded, source)) = recorded {
-            let mut recorded = Against { program, ..recorded };
+            let mut recorded = Against { program, ahead: self.ahead.clone(), ..recorded };
             if self.draws {
                 // A failure to draw is ignored: the user asked about the recorded calls.
                 let drawn = Against::of_archive(&self.archive, &host.schemas, &Drawing::default());
@@ -268,7 +279,7 @@ impl Conversion {
             Against::of_archive(&self.archive, &host.schemas, &Drawing::default()).or_else(|report| {
                 Against::made(&self.archive.program, &host.schemas, &Drawing::default()).map_err(|_| report)
             })?;
-        Ok((Against { program, ..calls }, source))
+        Ok((Against { program, ahead: self.ahead.clone(), ..calls }, source))
     }
 }
 

@@ -119,7 +119,15 @@ impl Prepared {
         if verified && matches!(purpose, Purpose::Write(_)) {
             converting.verifying.prepare(&host);
         }
-        let conversion = conversion.drawing(converting.verifying.referring.draws());
+        let referring = &converting.verifying.referring;
+        let conversion = conversion.drawing(referring.draws());
+        let conversion = match referring.source() {
+            Ok(reference) if verified && matches!(purpose, Purpose::Write(_)) => {
+                conversion.refer_ahead(reference)
+            }
+            // A source that is misspelled is reported where it is used.
+            _ => conversion,
+        };
         let conversion = if verified { conversion } else { conversion.unverified() };
         Ok(Self { host, conversion, options, reading })
     }

@@ -74,6 +74,19 @@ impl Referring {
         }
     }
 
+    /// Where expected values come from.
+    ///
+    /// # Errors
+    /// `OP001` for a variable that names no source.
+    pub fn source(&self) -> Result<Reference, Diagnostic> {
+        Ok(match self.chosen()? {
+            None => Reference::Found,
+            Some(From::Torch) => Reference::Torch,
+            Some(From::Recorded) => Reference::Recorded,
+            Some(From::Evaluator | From::None) => Reference::None,
+        })
+    }
+
     /// Finds the expected values of `against`. Remarks on it are notes.
     ///
     /// # Errors
@@ -84,12 +97,7 @@ impl Referring {
         limit: Option<Duration>,
         progress: &mut dyn Progress,
     ) -> Result<Option<Diagnostic>, Diagnostic> {
-        let reference = match self.chosen()? {
-            None => Reference::Found,
-            Some(From::Torch) => Reference::Torch,
-            Some(From::Recorded) => Reference::Recorded,
-            Some(From::Evaluator | From::None) => Reference::None,
-        };
+        let reference = self.source()?;
         progress.stage("finding expected values");
         against.refer(reference, limit)
     }

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::{ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -25,6 +25,8 @@ const FAREWELL: Duration = Duration::from_secs(2);
 pub(crate) struct Child {
     process: std::process::Child,
     answers: Receiver<io::Result<Vec<u8>>>,
+    /// Takes the request.
+    request: Sender<Vec<u8>>,
     /// Its end is that of the process.
     _input: Receiver<ChildStdin>,
     last_words: Arc<Mutex<VecDeque<u8>>>,
@@ -48,6 +50,28 @@ impl Child {
         request: Vec<u8>,
         limit: Duration,
     ) -> Result<Self, String> {
+        let mut child = Self::begin(interpreter, script, path, trusted)?;
+        child.ask(request, limit);
+        Ok(child)
+    }
+
+    /// Hands it its one request. All of its answers have to come within `limit` from now on.
+    pub(crate) fn ask(&mut self, request: Vec<u8>, limit: Duration) {
+        // One that has ended says so where it is to answer.
+        let _ = self.request.send(request);
+        (self.limit, self.end) = (limit, Instant::now() + limit);
+    }
+
+    /// [`start`](Self::start) without a request, which [`ask`](Self::ask) hands over.
+    ///
+    /// # Errors
+    /// A sentence when no process or thread can be started.
+    pub(crate) fn begin(
+        interpreter: &Path,
+        script: &str,
+        path: &Path,
+        trusted: bool,
+    ) -> Result<Self, String> {
         let cannot = |error: io::Error| format!("`{}` cannot be started: {error}", interpreter.display());
         let mut command = Command::new(interpreter);
         command
@@ -59,15 +83,17 @@ impl Child {
         let (input, output, errors) = (process.stdin.take(), process.stdout.take(), process.stderr.take());
         let (answer, answers) = mpsc::sync_channel(1);
         let (hold, held) = mpsc::channel();
+        let (asking, asked) = mpsc::channel::<Vec<u8>>();
         let last_words = Arc::default();
         let (speaking, spoken) = mpsc::channel::<()>();
-        let end = Instant::now() + limit;
+        let (limit, end) = (Duration::ZERO, Instant::now());
         // From here on the process is ended whatever happens.
-        let child = Self { process, answers, _input: held, last_words, spoken, limit, end };
+        let child = Self { process, answers, request: asking, _input: held, last_words, spoken, limit, end };
         let (Some(mut input), Some(mut output), Some(errors)) = (input, output, errors) else {
             return Err("the pipes of the process are missing".to_owned());
         };
         spawn("ask", move || {
+            let Ok(request) = asked.recv() else { return };
             // Who does not read the request answers nothing.
             let sent = input.write_all(&(request.len() as u64).to_le_bytes());
             let _ = sent.and_then(|()| input.write_all(&request)).and_then(|()| input.flush());

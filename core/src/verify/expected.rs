@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::floor::Floor;
-use super::reference::InProcess;
+use super::reference::{Ahead, InProcess};
 use crate::diagnose::{Code, Diagnostic};
 use crate::tensor::{self, DType, LazyTensor, MappedFile};
 use crate::weights;
@@ -30,6 +30,8 @@ pub struct Against {
     pub program: Option<PathBuf>,
     /// What runs the program within this process, where it is there and not in a file.
     pub in_process: Option<InProcess>,
+    /// PyTorch that loads the program already.
+    pub ahead: Option<Ahead>,
     /// What ran the program, once it did.
     pub torch: Option<String>,
     /// Whether the noise of the computation is wanted, which takes that of float64.

@@ -38,6 +38,6 @@ pub use executor::{Executor, Feed, Output, Runtime, Session};
 pub use expected::{Against, Case, Expected, Floors, Source};
 pub use floor::{Floor, MULTIPLE};
 pub use nature::Nature;
-pub use reference::{InProcess, Reference, SCRIPT};
+pub use reference::{Ahead, InProcess, Reference, SCRIPT};
 pub use report::{CaseReport, Judged, OutputReport, TensorReport, Verification};
 pub use run::{Options, verify};

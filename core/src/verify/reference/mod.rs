@@ -4,6 +4,7 @@
 //! What PyTorch loads may run code, which this program never does: an archive that holds more than arithmetic and
 //! known operators is only given to it where the user asks for that. It also takes the memory of the weights.
 
+mod ahead;
 mod in_process;
 mod memory;
 mod message;
@@ -14,6 +15,7 @@ mod tests;
 use std::path::Path;
 use std::time::Duration;
 
+pub use ahead::Ahead;
 pub use in_process::InProcess;
 use message::Answer;
 
@@ -88,9 +90,11 @@ impl Against {
     /// Asks a PyTorch that is there, if that is safe.
     fn look(&mut self, limit: Option<Duration>) -> Result<(), String> {
         let Some(path) = self.program.clone() else { return Ok(()) };
-        let found = interpreter::active().into_iter().find(|python| python.package("torch").is_some());
-        let Some(python) = found else { return Ok(()) };
-        memory::check(&path)?;
+        let Some(python) = found() else { return Ok(()) };
+        // One that is there already has its memory.
+        if self.ahead.is_none() {
+            memory::check(&path)?;
+        }
         self.ask(&python, &path, false, limit)
     }
 
@@ -118,8 +122,10 @@ impl Against {
         let name = python.interpreter.display();
         let told = |why: String| format!("`{name}`: {why}");
         let limit = limit.unwrap_or(PATIENCE);
-        let child = Child::start(&python.interpreter, SCRIPT, path, trusted, request, limit);
+        let ahead = self.ahead.take().and_then(|ahead| ahead.take(python, path, trusted));
+        let child = ahead.map_or_else(|| Child::begin(&python.interpreter, SCRIPT, path, trusted), Ok);
         let mut child = child.map_err(told)?;
+        child.ask(request, limit);
         self.hear(&mut || child.answer(), trusted, &format!(" ({name})")).map_err(told)
     }
 
@@ -164,6 +170,11 @@ impl Against {
         self.torch = Some(format!("PyTorch {version}{place}"));
         Ok(())
     }
+}
+
+/// The first active Python that has PyTorch.
+fn found() -> Option<Python> {
+    interpreter::active().into_iter().find(|python| python.package("torch").is_some())
 }
 
 impl Case {

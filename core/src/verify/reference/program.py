@@ -493,11 +493,24 @@ def answer(request: bytearray, load: Callable[[], Program]) -> None:
         program.answer_all(cases, tensors)
 
 
+def ahead(load: Callable[[], Program]) -> Callable[[], Program]:
+    """Call `load` now; return a function that gives its result or raises its error."""
+    try:
+        program = load()
+    except BaseException as error:
+        failure = error
+
+        def fail() -> Program:
+            raise failure
+
+        return fail
+    return lambda: program
+
+
 def main() -> None:
     """Answer the request."""
     archive, parent, *options = sys.argv[1:]
     end_with(int(parent))
-    request = receive()
 
     def loaded() -> Program:
         if "trusted" not in options:
@@ -509,7 +522,9 @@ def main() -> None:
             import_operators(archive)
         return Program(load(archive))
 
-    answer(request, loaded)
+    # onnxport may start this long before it knows what to ask.
+    ready = ahead(loaded)
+    answer(receive(), ready)
 
 
 if __name__ == "__main__":

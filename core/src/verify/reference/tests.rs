@@ -146,3 +146,25 @@ fn without_values_trials_are_gone() {
     assert_eq!(trial(Reference::Found), (Ok(false), 2, Source::Recorded));
     assert_eq!(trial(Reference::Torch).0, Err(Code::VERIFY_REFERENCE));
 }
+
+#[test]
+fn a_process_is_started_before_it_is_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let (ready, answers) = (folder.path().join("ready"), folder.path().join("answers"));
+    let text = [message(&[("torch", "2.15.0")], &[]), values(0)].concat();
+    fs::write(&answers, text).unwrap();
+    let script = format!("echo >> '{}'; head -c 8 > /dev/null; cat '{}'", ready.display(), answers.display());
+    let (python, path) = (interpreter(folder.path(), &script), folder.path().join("m.pt2"));
+    let ahead = Ahead::of(&python, &path, false).unwrap();
+    let start = Instant::now();
+    while !ready.exists() {
+        assert!(start.elapsed() < Duration::from_secs(100), "it does not start");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(ahead.take(&python, &path, true).is_none(), "it does not trust the program");
+    let mut against = Against { ahead: Some(ahead.clone()), ..against(&[false]) };
+    against.ask(&python, &path, false, None).unwrap();
+    assert_eq!(against.cases[0].source, Source::Torch);
+    assert_eq!(fs::read_to_string(&ready).unwrap().lines().count(), 1, "there was one process");
+    assert!(ahead.take(&python, &path, false).is_none(), "it is asked once");
+}

@@ -213,7 +213,8 @@ impl Conversion {
     /// # Errors
     /// A report of every problem of the first stage that has any.
     pub fn run(mut self, host: &Host) -> Result<ConvertedProgram, Report> {
-        pipeline::fix(host, &mut self.archive.program, &self.options)?;
+        let (_, note) = pipeline::fix(host, &mut self.archive.program, &self.options)?;
+        self.diagnostics.extend(note);
         let looking = trace::span("verify", "looking for calls");
         let calls = if self.looks_for_calls { Some(self.calls(host)) } else { None };
         drop(looking);

@@ -156,7 +156,7 @@ pub fn convert(host: &Host, mut program: Program, options: &ConvertOptions) -> R
     // name.
     let waits = program.tensors.values().any(|tensor| tensor.unbound().is_some());
     let mut clock = Clock::default();
-    let fixed = fix(host, &mut program, options)?;
+    let (fixed, note) = fix(host, &mut program, options)?;
     let names = OutputNames::of(&program);
     let checked = clock.time("meta", || contradictions(&program, host))?;
     if options.provenance {
@@ -179,6 +179,7 @@ pub fn convert(host: &Host, mut program: Program, options: &ConvertOptions) -> R
         model.metadata.push((FIXED_KEY.to_owned(), serde_json::json!(fixed).to_string()));
     }
     let (mut diagnostics, mut stated) = (lowered.diagnostics, lowered.stated);
+    diagnostics.extend(note);
     clock.time("tidy", || {
         tidy::model(&mut model);
         if !options.separate {
@@ -273,11 +274,15 @@ pub fn check(host: &Host, mut program: Program, options: &ConvertOptions) -> Res
 }
 
 /// Specializes the program to the sizes and equal dimensions of the options, unless it already is; returns the sizes by
-/// the program's names of inputs.
+/// the program's names of inputs, and a note on them, if any.
 ///
 /// # Errors
 /// Those of [`sizes::fix`] and [`sizes::merge`].
-pub fn fix(host: &Host, program: &mut Program, options: &ConvertOptions) -> Result<Vec<AxisSize>, Report> {
+pub fn fix(
+    host: &Host,
+    program: &mut Program,
+    options: &ConvertOptions,
+) -> Result<(Vec<AxisSize>, Option<Diagnostic>), Report> {
     let own = |input: &str| {
         let own = lower::program_input(program, &options.lower.input_names, input);
         own.map_or(input, |(own, _)| own).to_owned()
@@ -289,8 +294,8 @@ pub fn fix(host: &Host, program: &mut Program, options: &ConvertOptions) -> Resu
         .map(|(input, dim)| (input.as_str(), dim.axis, dim.name.as_str()))
         .collect();
     sizes::merge(program, &host.schemas, &axes)?;
-    sizes::fix(program, &host.schemas, &fixed)?;
-    Ok(fixed)
+    let note = sizes::fix(program, &host.schemas, &fixed)?;
+    Ok((fixed, note))
 }
 
 /// Holds the program against itself.

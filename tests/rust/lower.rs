@@ -58,9 +58,16 @@ fn outcome(sections: &Sections) -> Outcome {
     let (options, sizes) = options(sections.get("options").unwrap_or_default());
     let axes: Vec<_> = options.dims.iter().map(|dim| (&*dim.input, dim.axis, &*dim.name)).collect();
     let merged = sizes::merge(&mut program, &HOST.schemas, &axes);
-    if let Err(report) = merged.and_then(|()| sizes::fix(&mut program, &HOST.schemas, &sizes)) {
-        return ("error", errors(&report));
-    }
+    let fixed = merged.and_then(|()| sizes::fix(&mut program, &HOST.schemas, &sizes));
+    let note = match fixed {
+        Ok(note) => note,
+        Err(report) => return ("error", errors(&report)),
+    };
+    assert_eq!(
+        note.is_some(),
+        sections.get("options").is_some_and(|text| text.contains("=1\n")),
+        "a size of 1 is noted"
+    );
     let names = OutputNames::of(&program);
     match lower(&HOST, program, &options, &names) {
         Ok(mut lowered) => {

@@ -67,12 +67,13 @@ impl VerifyingArguments {
                 return outcome;
             }
         };
-        match Signature::read(path) {
-            Ok(signature) => against.step(&signature),
-            Err(diagnostic) => {
-                outcome.fail(diagnostic);
-                return outcome;
-            }
+        let fitted = Signature::read(path).and_then(|signature| {
+            against.step(&signature);
+            against.fit(&signature)
+        });
+        if let Err(diagnostic) = fitted {
+            outcome.fail(diagnostic);
+            return outcome;
         }
         match self.referring.refer(&mut against, options.limit(), &mut progress.clone()) {
             Ok(note) => outcome.report.diagnostics.extend(note),

@@ -51,7 +51,7 @@ fn recorded_values_of_other_sizes_are_not_applicable_and_no_mismatch() {
     assert_eq!(said["verification"]["cases"][3]["inputs"][0]["shape"], serde_json::json!([3, 8]));
     let (_, again) = answer(repository(), &["verify", &model, "--against", MLP]);
     assert_eq!(cases(&again), cases(&said));
-    assert_eq!(run("x:0=3", &["--require-verified"]).0, Some(6));
+    assert_eq!(run("x:0=3", &["--require-verified", "--reference", "recorded"]).0, Some(6));
 }
 
 #[test]

@@ -239,6 +239,7 @@ fn verify(
     };
     against.exact = request.tolerance == From::Auto;
     against.step(&signature);
+    against.fit(&signature)?;
     let runtimes = request.runtime.open_all(host, &request.executor, progress.restart())?;
     let comparer = comparer(request, host)?;
     let options = Options {

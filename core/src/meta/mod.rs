@@ -73,6 +73,8 @@ pub struct Checked {
     pub operators: BTreeSet<String>,
     /// The origins of the calls whose results all have the computed element types and shapes.
     pub confirmed: FxHashSet<OriginId>,
+    /// Where the calls come from whose results all have known shapes, which are as stated.
+    pub shaped: FxHashSet<OriginId>,
 }
 
 impl Checked {
@@ -163,7 +165,13 @@ impl Checker<'_> {
             return;
         }
         let known = self.schemas.get(&call.target).map(|schema| self.results(body, call, schema, autocast));
-        match known {
+        // The arguments of a nested graph are not compared with its inputs.
+        if let Some(Ok((_, true))) = known
+            && !nested
+        {
+            self.checked.shaped.insert(call.origin);
+        }
+        match known.map(|known| known.map(|(known, _)| known)) {
             Some(Ok(Known::Whole)) => {
                 self.checked.known = self.checked.known.saturating_add(1);
                 // The arguments of a nested graph are not compared with its inputs.
@@ -189,7 +197,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks the results of `call`, and returns which of their types were known.
+    /// Checks the results of `call`, and returns which of their types were known, and whether all shapes were.
     ///
     /// # Errors
     /// The contradiction, in words.
@@ -199,9 +207,9 @@ impl Checker<'_> {
         call: &Call,
         schema: &Schema,
         autocast: bool,
-    ) -> Result<Known, String> {
+    ) -> Result<(Known, bool), String> {
         let (shapes, dtypes) = (schema.facts.terms("shape"), schema.facts.terms("dtype"));
-        let (mut any, mut all) = (false, true);
+        let (mut any, mut all, mut shaped) = (false, true, true);
         if !autocast {
             for term in schema.facts.terms("operands") {
                 let mut cx =
@@ -221,8 +229,9 @@ impl Checker<'_> {
             let dtype = dtype.map_or(Ok(false), |term| settle(cx.dtype(term, output)))?;
             any |= shape | dtype;
             all &= shape & dtype;
+            shaped &= shape;
         }
-        Ok(
+        Ok((
             match (
                 any,
                 all && examines(schema, call, &["shape"]) && examines(schema, call, &["dtype", "operands"]),
@@ -231,7 +240,8 @@ impl Checker<'_> {
                 (true, false) => Known::Part,
                 (true, true) => Known::Whole,
             },
-        )
+            shaped,
+        ))
     }
 }
 

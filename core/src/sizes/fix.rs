@@ -6,8 +6,8 @@ use rustc_hash::FxHashMap;
 
 use super::Port;
 use super::constraints::{Constraints, Relation};
-use crate::diagnose::{Code, Diagnostic, Report};
-use crate::meta;
+use crate::diagnose::{Code, Diagnostic, Report, Severity};
+use crate::meta::{self, Checked, Number};
 use crate::onnx::AxisSize;
 use crate::program::{Arg, Body, Call, InputKind, Output, Program, TensorType, Val, ValueType};
 use crate::registry::Schemas;
@@ -20,14 +20,21 @@ const ROUNDS: usize = 8;
 /// dimensions that the program requires to be equal, and symbolic integers that are arguments. A program that
 /// has the sizes already stays as it is.
 ///
+/// A size of 1 is taken where the range starts at 2, which is where PyTorch starts it by default, and where each size and
+/// each type that depends on it is known to hold at 1; a note is returned.
+///
 /// # Errors
 /// `OP307` for an axis that there is not; `OP309` for a size that the program does not take: outside of the
 /// range of its symbol, or against a guard, an equality or an assertion.
-pub fn fix(program: &mut Program, schemas: &Schemas, sizes: &[AxisSize]) -> Result<(), Report> {
+pub fn fix(
+    program: &mut Program,
+    schemas: &Schemas,
+    sizes: &[AxisSize],
+) -> Result<Option<Diagnostic>, Report> {
     if sizes.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
-    let mut fixing = Fixing { with: Substitution::default(), asked: said(sizes), problems: Vec::new() };
+    let mut fixing = Fixing::new(said(sizes));
     for size in sizes {
         fixing.axis(program, size);
     }
@@ -39,8 +46,12 @@ pub fn fix(program: &mut Program, schemas: &Schemas, sizes: &[AxisSize]) -> Resu
             fixing.hints(program, &constraints);
             fixing.assertions(&program.body, schemas);
         }
+        let checked = meta::check(program, schemas);
+        if fixing.problems.is_empty() && !fixing.ones.is_empty() {
+            fixing.hold_at_one(&before, program, constraints.unread, &checked);
+        }
         if fixing.problems.is_empty() && meta::check(&before, schemas).diagnostics.is_empty() {
-            fixing.problems = meta::check(program, schemas).diagnostics;
+            fixing.problems = checked.diagnostics;
             for problem in &mut fixing.problems {
                 problem.code = Code::LOWER_SIZE;
                 problem.notes.push(format!("it does not with {}", fixing.asked));
@@ -48,7 +59,9 @@ pub fn fix(program: &mut Program, schemas: &Schemas, sizes: &[AxisSize]) -> Resu
             }
         }
     }
-    fixing.result(program)
+    let note = fixing.note();
+    fixing.result(program)?;
+    Ok(note)
 }
 
 /// Makes dimensions of inputs to which the user gives one name one dimension: `axes` are the program's own names of inputs,
@@ -59,7 +72,7 @@ pub fn fix(program: &mut Program, schemas: &Schemas, sizes: &[AxisSize]) -> Resu
 pub fn merge(program: &mut Program, schemas: &Schemas, axes: &[(&str, usize, &str)]) -> Result<(), Report> {
     let asked = |(input, axis, name): &(&str, usize, &str)| format!("{input}:{axis}={name}");
     let said = axes.iter().map(asked).collect::<Vec<_>>().join(", ");
-    let mut fixing = Fixing { with: Substitution::default(), asked: said, problems: Vec::new() };
+    let mut fixing = Fixing::new(said);
     let mut named: FxHashMap<&str, SymId> = FxHashMap::default();
     let mut symbols = program.symbols.clone();
     for axis in axes {
@@ -101,10 +114,16 @@ struct Fixing {
     with: Substitution,
     /// The sizes as the user states them.
     asked: String,
+    /// Symbols that are 1 though their ranges start at 2.
+    ones: Vec<SymId>,
     problems: Vec<Diagnostic>,
 }
 
 impl Fixing {
+    fn new(asked: String) -> Self {
+        Self { with: Substitution::default(), asked, ones: Vec::new(), problems: Vec::new() }
+    }
+
     fn result(self, program: &Program) -> Result<(), Report> {
         if self.problems.is_empty() {
             return Ok(());
@@ -145,7 +164,9 @@ impl Fixing {
 
     fn number(&mut self, symbols: &Symbols, symbol: SymId, number: i64, why: &str) {
         let known = symbols.get(symbol);
-        if !known.range.contains(number) {
+        if number == 1 && known.range.min == Some(2) {
+            self.ones.push(symbol);
+        } else if !known.range.contains(number) {
             let message = format!("{why}: `{}` is {}, not {number}", known.name, range(known.range));
             return self.problem(Code::LOWER_SIZE, message);
         }
@@ -158,7 +179,7 @@ impl Fixing {
     /// Follows what the program requires of its sizes, until nothing new is known.
     fn follow(&mut self, program: &Program, schemas: &Schemas) -> Constraints {
         let implied = meta::implied(program, schemas);
-        let constraints = Constraints::new(implied, &program.guards, ports(program));
+        let mut constraints = Constraints::new(implied, &program.guards, ports(program));
         let (mut symbols, all) = (constraints.symbols.clone(), constraints.all.as_slice());
         for _ in 0..ROUNDS {
             let mut changed = false;
@@ -188,7 +209,44 @@ impl Fixing {
                 self.problem(Code::LOWER_SIZE, why);
             }
         }
+        for symbol in &self.ones {
+            constraints.symbols.get_mut(*symbol).range.min = Some(1);
+        }
         constraints
+    }
+
+    /// Refuses a size of 1 where something that depends on it is not known to hold there: a guard that is not
+    /// understood, a result whose type or number changed and is not confirmed.
+    fn hold_at_one(&mut self, before: &Program, program: &Program, unread: usize, checked: &Checked) {
+        let mut unknown: Vec<String> = Vec::new();
+        if unread > 0 {
+            unknown.push("guards that are not understood".to_owned());
+        }
+        let mut symbols = program.symbols.clone();
+        unconfirmed(&before.body, &program.body, &mut symbols, checked, &mut unknown);
+        unknown.sort_unstable();
+        unknown.dedup();
+        if !unknown.is_empty() {
+            let message = format!(
+                "{}: the program is traced for sizes of at least 2, and whether it holds at 1 is not known: {}",
+                self.asked,
+                unknown.join(", ")
+            );
+            self.problem(Code::LOWER_SIZE, message);
+        }
+    }
+
+    /// Says that a size of 1 was taken.
+    fn note(&self) -> Option<Diagnostic> {
+        if self.ones.is_empty() {
+            return None;
+        }
+        let message = format!(
+            "{}: PyTorch traced the program for sizes of at least 2; branches of the module on a size of 1 are not in it",
+            self.asked
+        );
+        let note = Diagnostic { severity: Severity::Note, ..Diagnostic::error(Code::LOWER_SIZE, message) };
+        Some(note.help("if the module treats a size of 1 in another way, export it with that size"))
     }
 
     /// The other sizes with which the program was traced need not fit the new ones. They are made to, by the
@@ -297,6 +355,41 @@ impl Fixing {
                 if let Arg::Graph(graph) = &arg.arg {
                     self.assertions(&graph.body, schemas);
                 }
+            }
+        }
+    }
+}
+
+/// Adds to `found` the operators of calls whose results changed from `before` to `after` and are not known to be right.
+fn unconfirmed(
+    before: &Body,
+    after: &Body,
+    symbols: &mut Symbols,
+    checked: &Checked,
+    found: &mut Vec<String>,
+) {
+    for (old, call) in before.calls.iter().zip(&after.calls) {
+        let mut is_right = true;
+        for output in &call.outputs {
+            output.each_value(&mut |val| {
+                let [was, is] = [before, after].map(|body| body.values.find(val).map(|value| &value.ty));
+                is_right &= match (was, is) {
+                    (Some(was), Some(is)) if was == is => true,
+                    (_, Some(ValueType::Tensor(_))) => checked.shaped.contains(&call.origin),
+                    (_, Some(ValueType::SymInt(stated))) => {
+                        let number = meta::number(call, &after.values, symbols);
+                        matches!(number, Ok(Some(Number::Int(dim))) if dim == *stated)
+                    }
+                    _ => false,
+                };
+            });
+        }
+        if !is_right {
+            found.push(format!("`{}`", call.target));
+        }
+        for (old, arg) in old.args.iter().zip(&call.args) {
+            if let (Arg::Graph(old), Arg::Graph(graph)) = (&old.arg, &arg.arg) {
+                unconfirmed(&old.body, &graph.body, symbols, checked, found);
             }
         }
     }

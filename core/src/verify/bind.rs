@@ -75,6 +75,20 @@ pub(super) fn bind<'a>(signature: &'a Signature, case: &'a Case) -> Result<Vec<B
 }
 
 impl Against {
+    /// Adds the first call at the sizes that the model has for good, where no call has them, so that a reference can say what
+    /// it must give.
+    ///
+    /// # Errors
+    /// `OP704` when its inputs are not the model's.
+    pub fn fit(&mut self, signature: &Signature) -> Result<(), Diagnostic> {
+        let is_other = |case: &Case| other_size(&signature.fixed, case).is_some();
+        if let Some(first) = self.cases.first().filter(|_| self.cases.iter().all(is_other)) {
+            let fitting = at_declared_sizes(signature, first)?;
+            self.cases.push(fitting);
+        }
+        Ok(())
+    }
+
     /// The values of inputs in the first call that is one for a model with `signature`, by the model's names; nothing
     /// where there is no such call.
     ///

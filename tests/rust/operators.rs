@@ -255,6 +255,111 @@ fn nothing_lists_operators_outside_their_definitions() {
     );
 }
 
+/// Crates of the product that take defaults of attributes from the operators' definitions.
+const WITHOUT_DEFAULTS: [&str; 3] = ["core/ir/src/", "core/src/", "plugins/cuda-parity/src/"];
+
+/// Places that state a value for an attribute that is absent, and why.
+const STATED: &[(&str, &str, &str)] = &[
+    (
+        "core/ir/src/ops/boxes.rs",
+        r#"text_if_any("coordinate_transformation_mode").unwrap_or("output_half_pixel")"#,
+        "before opset 16 there is no such attribute",
+    ),
+    (
+        "core/ir/src/ops/slice.rs",
+        r#"int_if_any("axis").unwrap_or(1)"#,
+        "ONNX states it in prose, before opset 4",
+    ),
+    (
+        "core/ir/src/ops/slice.rs",
+        r#"float_if_any("value").unwrap_or(0.0)"#,
+        "an input since opset 11, which is 0 where it is absent",
+    ),
+    (
+        "core/ir/src/ops/window.rs",
+        r#"text_if_any("auto_pad").unwrap_or("NOTSET")"#,
+        "`Col2Im` does not have it",
+    ),
+    (
+        "core/ir/src/ops/index.rs",
+        r#"text_if_any("reduction").unwrap_or("none")"#,
+        "`TensorScatter` does not have it",
+    ),
+    (
+        "core/src/bisect/enter.rs",
+        r#"int("num_scan_inputs").unwrap_or(0)"#,
+        "it is required; a `Loop` does not have it",
+    ),
+    (
+        "core/ir/src/layout/kind.rs",
+        r#"int("keepdims").is_none_or(|n| n == 1)"#,
+        "operators without it keep the rank",
+    ),
+];
+
+/// The attributes that `source` reads with a value for those that are absent: an accessor of an attribute that has a default in
+/// some version, and a literal behind it.
+fn restated(source: &str) -> Vec<String> {
+    let has_default = |name: &str| {
+        let mut schemas = opset::domains().into_iter().flat_map(|(_, schemas)| schemas);
+        schemas.any(|schema| {
+            schema.attributes.iter().any(|a| a.name == name && (a.default.is_some() || a.required))
+        })
+    };
+    let code = source.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+    let code: String =
+        code.lines().filter(|line| !line.trim_start().starts_with("//")).map(str::trim).collect();
+    let mut found = Vec::new();
+    for accessor in ["int", "float", "text", "str", "int_if_any", "float_if_any", "text_if_any"] {
+        for (at, _) in code.match_indices(&format!("{accessor}(\"")) {
+            let bounded = !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+            let rest = &code[at + accessor.len() + 2..];
+            let Some((name, rest)) = rest.split_once('"').filter(|(name, _)| bounded && has_default(name))
+            else {
+                continue;
+            };
+            let fallback = rest.strip_prefix(").").and_then(|rest| {
+                ["unwrap_or(", "map_or(", "is_none_or("]
+                    .into_iter()
+                    .find(|method| rest.starts_with(method))
+                    .map(|_| rest)
+            });
+            let Some(tail) = fallback else { continue };
+            let literal = tail.split_once('(').map_or(tail, |(_, literal)| literal).trim_start_matches('-');
+            if literal.starts_with(|c: char| c.is_ascii_digit() || c == '"' || c == '|') {
+                let end = tail.find(')').map_or(tail.len(), |end| end + 1);
+                found.push(format!("{accessor}(\"{name}\").{}", &tail[..end]));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn nothing_restates_the_default_of_an_attribute() {
+    let mut found: Vec<(String, String)> = Vec::new();
+    for (file, source) in repository_sources() {
+        if WITHOUT_DEFAULTS.iter().any(|folder| file.starts_with(folder)) {
+            found.extend(restated(&source).into_iter().map(|text| (file.clone(), text)));
+        }
+    }
+    let mut justified: Vec<(String, String)> =
+        STATED.iter().map(|(file, text, _)| ((*file).to_owned(), (*text).to_owned())).collect();
+    found.sort();
+    justified.sort();
+    assert_eq!(found, justified, "take the default from the operator's definition, `node.at(version)`");
+}
+
+#[test]
+fn a_restated_default_is_a_literal_behind_an_attribute() {
+    assert_eq!(restated(r#"let axis = node.int("axis").unwrap_or(-1);"#).len(), 1);
+    assert_eq!(restated("node\n    .str(\"mode\")\n    .is_none_or(|mode| mode == \"nearest\")").len(), 1);
+    assert!(
+        restated(r#"c.int("axis")?; c.int_if_any("end").unwrap_or(rank); arg("axis").unwrap_or(0)"#)
+            .is_empty()
+    );
+}
+
 #[test]
 fn a_list_is_three_names_in_a_row() {
     let is_operator = |name: &str| name.chars().all(char::is_alphabetic);

@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use super::Search;
 use super::alone::{Part, tensor};
 use crate::diagnose::Diagnostic;
-use crate::ir::{Def, Graph, Node, ValueId};
+use crate::ir::{Attributes, Def, Graph, Node, ValueId};
 use crate::ops::{Elements, Traits, traits};
 use crate::run::Computed;
 use crate::taps::cut;
@@ -36,7 +36,7 @@ pub(super) fn is_tie(
             Part::new(cut(search.model, &[keys], &border))?.evaluate(&inputs)
         }
     };
-    let sort = || Sort::new(node, &keys?, got);
+    let sort = || Sort::new(node.at(search.model.opset()), &keys?, got);
     Ok(got.shape == expected.shape
         && sort().is_some_and(|sort| sort.allows(output, got, expected) == Some(true)))
 }
@@ -69,10 +69,10 @@ struct Sort {
 }
 
 impl Sort {
-    /// Returns the sort of `keys` by `node`, with as many results as `got` has.
-    fn new(node: &Node, keys: &Computed, got: &Computed) -> Option<Self> {
+    /// Returns the sort of `keys` by a `TopK` with these attributes, with as many results as `got` has.
+    fn new(attributes: Attributes<'_>, keys: &Computed, got: &Computed) -> Option<Self> {
         let rank = i64::try_from(keys.shape.len()).ok()?;
-        let axis = node.int("axis").unwrap_or(-1);
+        let axis = attributes.int("axis")?;
         let axis = usize::try_from(if axis < 0 { axis.checked_add(rank)? } else { axis }).ok()?;
         let volume = |dims: &[u64]| {
             let volume = dims.iter().try_fold(1u64, |n, d| n.checked_mul(*d))?;
@@ -82,8 +82,7 @@ impl Sort {
         let inner = volume(keys.shape.get(axis.checked_add(1)?..)?)?;
         let lanes = volume(keys.shape.get(..axis)?)?.checked_mul(inner)?;
         let taken = volume(&got.shape)?.checked_div(lanes)?;
-        let is_set = |name: &str| node.int(name).unwrap_or(1) != 0;
-        let (largest, sorted) = (is_set("largest"), is_set("sorted"));
+        let (largest, sorted) = (attributes.flag("largest")?, attributes.flag("sorted")?);
         Some(Self { keys: tensor(keys)?.elements(), extent, taken, inner, lanes, largest, sorted })
     }
 

@@ -257,7 +257,7 @@ fn specialise(body: &Graph, place: &mut Place<'_>, schema: &OpSchema) -> Option<
             scratch.graph.nodes[inner].attributes.extend(attribute);
         }
         infer(&mut scratch.graph, place.symbols, place.opset, inner);
-        if let Some(data) = known(&scratch.graph, inner)? {
+        if let Some(data) = known(&scratch.graph, place.opset, inner)? {
             let constant = scratch.graph.add_initializer(None, data);
             let output = scratch.graph.nodes[inner].outputs.first().copied().flatten()?;
             scratch.graph.replace_uses(output, constant);
@@ -275,7 +275,7 @@ fn specialise(body: &Graph, place: &mut Place<'_>, schema: &OpSchema) -> Option<
 /// What a `Constant`, or the `Shape` of constant extents, gives; `None` inside for other nodes, outside where an attribute
 /// that a form needs is not there.
 #[expect(clippy::option_option, reason = "a form that cannot be used, and a node that is no constant")]
-fn known(graph: &Graph, node: NodeId) -> Option<Option<LazyTensor>> {
+fn known(graph: &Graph, opset: i64, node: NodeId) -> Option<Option<LazyTensor>> {
     let data = &graph.nodes[node];
     let ints = |shape: Vec<u64>, ints: &[i64]| {
         LazyTensor::inline(DType::I64, shape, ints.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>())
@@ -299,7 +299,7 @@ fn known(graph: &Graph, node: NodeId) -> Option<Option<LazyTensor>> {
     }
     let extents = || {
         let input = data.inputs.first().copied().flatten().filter(|_| data.is("Shape"))?;
-        let start = usize::try_from(data.int("start").unwrap_or(0)).ok()?;
+        let start = usize::try_from(data.at(opset).int("start")?).ok()?;
         let dims = graph.values[input].ty.shape()?.dims()?.get(start..)?;
         dims.iter().map(|d| d.as_ref()?.as_const()).collect::<Option<Vec<i64>>>()
     };

@@ -175,7 +175,8 @@ pub fn apply(
         narrow::apply(model, options, dtype, &mut changed, &mut notes, &mut report.diagnostics);
     }
     if turn {
-        turned::apply(&mut model.graph);
+        let opset = model.opset();
+        turned::apply(&mut model.graph, opset);
     }
     if !report.diagnostics.is_empty() {
         report.origins = model.origins.clone();

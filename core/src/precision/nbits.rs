@@ -5,7 +5,7 @@ use super::edit::{self, Front};
 use super::quantise::{Plan, Target};
 use super::{Form, Scheme};
 use crate::diagnose::{Code, Diagnostic, Severity};
-use crate::ir::{Attr, Graph, Model, NodeId, OpsetImport, ValueId};
+use crate::ir::{Graph, Model, NodeId, OpsetImport, ValueId};
 use crate::tensor::transform::{Blocks, Part};
 use crate::tensor::{DType, LazyTensor};
 
@@ -32,7 +32,7 @@ pub(super) fn apply(model: &mut Model, target: &Target, plan: &Plan<'_>) -> Resu
     if data.dtype == DType::BF16 {
         return Err("`MatMulNBits` is not taken for bf16");
     }
-    if readers.products.iter().any(|product| scales(&model.graph, product.node)) {
+    if readers.products.iter().any(|product| scales(&model.graph, model.opset(), product.node)) {
         return Err("a `Gemm` transposes or scales its operands");
     }
     // The sum runs over the last axis of `[N, K]`.
@@ -84,13 +84,11 @@ pub(super) fn apply(model: &mut Model, target: &Target, plan: &Plan<'_>) -> Resu
 }
 
 /// Whether a product does more than multiply and add.
-fn scales(graph: &Graph, node: NodeId) -> bool {
+fn scales(graph: &Graph, opset: i64, node: NodeId) -> bool {
     let node = &graph.nodes[node];
-    let float = |name: &str| match node.attr(name) {
-        Some(Attr::Float(x)) => *x,
-        _ => 1.0,
-    };
-    node.is("Gemm") && (node.int("transA").unwrap_or(0) != 0 || float("alpha") != 1.0 || float("beta") != 1.0)
+    let stated = node.at(opset);
+    let is_one = |name: &str| stated.float(name) == Some(1.0);
+    node.is("Gemm") && (stated.flag("transA") != Some(false) || !is_one("alpha") || !is_one("beta"))
 }
 
 /// Replaces a product by `MatMulNBits`, and an `Add` for the third operand of a `Gemm`.

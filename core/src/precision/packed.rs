@@ -30,7 +30,7 @@ pub(super) fn apply(model: &mut Model, scheme: &Scheme, choice: &mut Choice<'_>)
         return 0;
     }
     let mut gone = 0;
-    for parts in alike(&model.graph, choice) {
+    for parts in alike(&model.graph, model.opset(), choice) {
         if parts.len() < 2 {
             continue;
         }
@@ -43,11 +43,11 @@ pub(super) fn apply(model: &mut Model, scheme: &Scheme, choice: &mut Choice<'_>)
 }
 
 /// Returns the products that can be joined, in the order of the first of them.
-fn alike(graph: &Graph, choice: &Choice<'_>) -> Vec<Vec<Part>> {
+fn alike(graph: &Graph, opset: i64, choice: &Choice<'_>) -> Vec<Vec<Part>> {
     let mut found: FxHashMap<NodeId, (Key, Part)> = FxHashMap::default();
     for (value, name) in weights(graph) {
         if choice.has(value, name)
-            && let Some((key, part)) = part(graph, value, name)
+            && let Some((key, part)) = part(graph, opset, value, name)
         {
             found.insert(part.node, (key, part));
         }
@@ -68,11 +68,11 @@ fn alike(graph: &Graph, choice: &Choice<'_>) -> Vec<Vec<Part>> {
 }
 
 /// Returns the `MatMul` that is the only reader of the weight `value`.
-fn part(graph: &Graph, value: ValueId, name: &str) -> Option<(Key, Part)> {
+fn part(graph: &Graph, opset: i64, value: ValueId, name: &str) -> Option<(Key, Part)> {
     let data = graph.initializer(value)?;
     let takes = matches!(data.dtype, DType::F32 | DType::F16 | DType::BF16);
     let [_, _] = data.shape[..] else { return None };
-    let readers = Readers::of(graph, value);
+    let readers = Readers::of(graph, opset, value);
     let [product] = readers.products[..] else { return None };
     let node = &graph.nodes[product.node];
     if !takes || readers.others || !readers.lookups.is_empty() || !node.is("MatMul") {

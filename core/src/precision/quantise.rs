@@ -85,7 +85,7 @@ pub(super) fn apply(
     };
     let mut choosers = Choosers::default();
     let mut products = 0;
-    for target in targets(&model.graph, choice, &mut kept) {
+    for target in targets(&model.graph, model.opset(), choice, &mut kept) {
         let size = match scheme.block {
             Block::Size(size) => size,
             Block::Channel => target.data.shape.get(target.axis).copied().unwrap_or(1),
@@ -147,7 +147,7 @@ fn possible(scheme: &Scheme, opset: i64) -> Result<(), Diagnostic> {
 }
 
 /// Returns the weights of `choice`. Quantised weights stay: their integers are not floats.
-fn targets(graph: &Graph, choice: &Choice<'_>, kept: &mut Kept) -> Vec<Target> {
+fn targets(graph: &Graph, opset: i64, choice: &Choice<'_>, kept: &mut Kept) -> Vec<Target> {
     let mut found = Vec::new();
     for (value, name) in weights(graph) {
         let Some(data) = graph.initializer(value) else { continue };
@@ -172,7 +172,7 @@ fn targets(graph: &Graph, choice: &Choice<'_>, kept: &mut Kept) -> Vec<Target> {
             kept.add(name, "the model returns it");
             continue;
         }
-        let readers = Readers::of(graph, value);
+        let readers = Readers::of(graph, opset, value);
         let axis = readers.axis();
         let is_known = !readers.others && axis.is_some();
         if !chosen && (readers.products.is_empty() || !is_known) {

@@ -24,7 +24,7 @@ pub(super) struct Readers {
 
 impl Readers {
     /// Returns the readers of the weight `value`.
-    pub(super) fn of(graph: &Graph, value: ValueId) -> Self {
+    pub(super) fn of(graph: &Graph, opset: i64, value: ValueId) -> Self {
         let mut found = Self { others: graph.is_returned(value), ..Self::default() };
         for place in graph.values[value].uses() {
             let node = &graph.nodes[place.node];
@@ -33,14 +33,14 @@ impl Readers {
                 let readers = turned.map(|t| graph.values[t].uses()).unwrap_or_default();
                 found.others |= turned.is_none_or(|t| graph.is_returned(t));
                 for reader in readers {
-                    match axis(graph, reader.node, reader.index) {
+                    match axis(graph, opset, reader.node, reader.index) {
                         Some(axis) => found.products.push(Product { node: reader.node, axis: 1 - axis }),
                         None => found.others = true,
                     }
                 }
-            } else if let Some(axis) = axis(graph, place.node, place.index) {
+            } else if let Some(axis) = axis(graph, opset, place.node, place.index) {
                 found.products.push(Product { node: place.node, axis });
-            } else if is_lookup(graph, place.node, place.index) {
+            } else if is_lookup(graph, opset, place.node, place.index) {
                 found.lookups.push(place.node);
             } else {
                 found.others = true;
@@ -60,7 +60,7 @@ impl Readers {
 }
 
 /// The axis of its second operand over which a product sums; `None` for other nodes and operands.
-fn axis(graph: &Graph, node: NodeId, index: u32) -> Option<usize> {
+fn axis(graph: &Graph, opset: i64, node: NodeId, index: u32) -> Option<usize> {
     let node = &graph.nodes[node];
     if index != 1 || node.inputs.first() == node.inputs.get(1) {
         return None;
@@ -68,15 +68,18 @@ fn axis(graph: &Graph, node: NodeId, index: u32) -> Option<usize> {
     if node.is("MatMul") {
         return Some(0);
     }
-    node.is("Gemm").then(|| usize::from(node.int("transB").unwrap_or(0) != 0))
+    if !node.is("Gemm") {
+        return None;
+    }
+    node.at(opset).flag("transB").map(usize::from)
 }
 
 /// Whether a node looks up rows of its operand `index`.
-fn is_lookup(graph: &Graph, node: NodeId, index: u32) -> bool {
+fn is_lookup(graph: &Graph, opset: i64, node: NodeId, index: u32) -> bool {
     let node = &graph.nodes[node];
     node.is("Gather")
         && index == 0
-        && matches!(node.int("axis").unwrap_or(0), 0 | -2)
+        && matches!(node.at(opset).int("axis"), Some(0 | -2))
         && node.inputs.first() != node.inputs.get(1)
 }
 

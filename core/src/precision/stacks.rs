@@ -26,12 +26,13 @@ struct Pick {
 
 /// Splits the stacks of `choice` into weights, if only products of single matrices read the stack.
 pub(super) fn apply(model: &mut Model, form: Form, choice: &mut Choice<'_>, kept: &mut Kept) {
+    let opset = model.opset();
     let graph = &mut model.graph;
     let found: Vec<(String, LazyTensor, Vec<Pick>)> = weights(graph)
         .filter(|(value, name)| choice.has(*value, name))
         .filter_map(|(value, name)| {
             let data = graph.initializer(value)?;
-            Some((name.to_owned(), data.clone(), picks(graph, value, data)?))
+            Some((name.to_owned(), data.clone(), picks(graph, opset, value, data)?))
         })
         .collect();
     for (name, data, picks) in &found {
@@ -56,7 +57,7 @@ pub(super) fn apply(model: &mut Model, form: Form, choice: &mut Choice<'_>, kept
 
 /// Returns the readers of the stack, directly or through a transpose; `None` if any of them is not a product of a
 /// single matrix.
-fn picks(graph: &Graph, stack: ValueId, data: &LazyTensor) -> Option<Vec<Pick>> {
+fn picks(graph: &Graph, opset: i64, stack: ValueId, data: &LazyTensor) -> Option<Vec<Pick>> {
     if data.shape.len() != 3 || !data.dtype.is_float() || graph.is_returned(stack) {
         return None;
     }
@@ -67,23 +68,24 @@ fn picks(graph: &Graph, stack: ValueId, data: &LazyTensor) -> Option<Vec<Pick>> 
             let turned =
                 node.outputs.first().copied().flatten().filter(|turned| !graph.is_returned(*turned))?;
             for place in graph.values[turned].uses() {
-                found.push(pick(graph, *place, data, true)?);
+                found.push(pick(graph, opset, *place, data, true)?);
             }
         } else {
-            found.push(pick(graph, *place, data, false)?);
+            found.push(pick(graph, opset, *place, data, false)?);
         }
     }
     (!found.is_empty() && found.iter().all(|pick| matrix(data, pick).is_some())).then_some(found)
 }
 
-fn pick(graph: &Graph, place: Use, stack: &LazyTensor, turned: bool) -> Option<Pick> {
+fn pick(graph: &Graph, opset: i64, place: Use, stack: &LazyTensor, turned: bool) -> Option<Pick> {
     let node = &graph.nodes[place.node];
-    let picks_one = node.is("Gather") && place.index == 0 && matches!(node.int("axis").unwrap_or(0), 0 | -3);
+    let picks_one =
+        node.is("Gather") && place.index == 0 && matches!(node.at(opset).int("axis"), Some(0 | -3));
     let at = index(graph, node).filter(|_| picks_one)?;
     let count = i64::try_from(*stack.shape.first()?).ok()?;
     let at =
         u64::try_from(if at < 0 { at + count } else { at }).ok().filter(|at| *at < count.unsigned_abs())?;
-    let readers = Readers::of(graph, node.outputs.first().copied().flatten()?);
+    let readers = Readers::of(graph, opset, node.outputs.first().copied().flatten()?);
     let multiplies = !readers.others && readers.lookups.is_empty() && !readers.products.is_empty();
     multiplies.then_some(Pick { node: place.node, at, turned })
 }

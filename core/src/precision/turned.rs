@@ -26,8 +26,9 @@ struct Turned {
 /// Stores the weights that only `MatMul`s behind a `Transpose` read in the layout that these take. A weight with
 /// other readers stays, so that it is stored once; so does a missing one, which will be supplied in the program's
 /// layout.
-pub(super) fn apply(graph: &mut Graph) {
-    let found: Vec<Turned> = weights(graph).filter_map(|(value, name)| turned(graph, value, name)).collect();
+pub(super) fn apply(graph: &mut Graph, opset: i64) {
+    let found: Vec<Turned> =
+        weights(graph).filter_map(|(value, name)| turned(graph, opset, value, name)).collect();
     for Turned { value, name, data, readers } in &found {
         let new = edit::supplant(graph, *value, data.clone());
         graph.values[new].name = Some(tidy::turned(name));
@@ -37,12 +38,12 @@ pub(super) fn apply(graph: &mut Graph) {
     }
 }
 
-fn turned(graph: &Graph, value: ValueId, name: &str) -> Option<Turned> {
+fn turned(graph: &Graph, opset: i64, value: ValueId, name: &str) -> Option<Turned> {
     let data = graph.initializer(value)?;
     if data.shape.len() != 2 || data.byte_len()? < SMALL_BYTES || data.unbound().is_some() {
         return None;
     }
-    let readers = Readers::of(graph, value);
+    let readers = Readers::of(graph, opset, value);
     let only_products = !readers.others && readers.lookups.is_empty() && !readers.products.is_empty();
     let behind_transposes =
         readers.products.iter().all(|product| product.axis == 1 && graph.nodes[product.node].is("MatMul"));

@@ -12,12 +12,12 @@ use crate::ops::{Elements, Tensor};
 use crate::tensor::{DType, LazyTensor};
 
 /// The sort whose indices the output `value` is: its node and its axis, which may count from the end.
-pub(super) fn sort(graph: &Graph, mut value: ValueId) -> Option<(NodeId, i64)> {
+pub(super) fn sort(graph: &Graph, opset: i64, mut value: ValueId) -> Option<(NodeId, i64)> {
     loop {
         let Def::Node(id, output) = graph.values[value].def else { return None };
         let node = graph.nodes.find(id).filter(|node| node.domain.is_empty())?;
         match (node.op.as_str(), output) {
-            ("TopK", 1) => return Some((id, node.int("axis").unwrap_or(-1))),
+            ("TopK", 1) => return Some((id, node.at(opset).int("axis")?)),
             ("Cast", 0) => value = node.inputs.first().copied().flatten()?,
             _ => return None,
         }

@@ -35,7 +35,7 @@ impl<'a> Written<'a> {
     pub(super) fn sorted(&self, name: &str) -> Option<(&str, i64)> {
         let (model, output) = self.output(name)?;
         let graph = &model.graph;
-        let (node, axis) = ties::sort(graph, output)?;
+        let (node, axis) = ties::sort(graph, model.opset(), output)?;
         let mut outputs = graph.blocks[graph.main()].outputs().iter();
         let values = outputs.find(|output| ties::is_sorted_by(graph, **output, node))?;
         Some((graph.values[*values].name.as_deref()?, axis))

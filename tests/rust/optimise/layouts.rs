@@ -208,6 +208,20 @@ fn turned(shape: &str, text: &str, sums: bool) -> (Model, usize) {
 }
 
 #[test]
+fn operators_that_flattened_their_input_stay() {
+    for (opset, count) in [(12, 0), (13, 1)] {
+        let text = format!(
+            "opset {opset}\ngraph {{\n  input %x: f32[2, 3, 4, 5]\n  %a = Transpose(%x) {{perm = [0, 2, 3, 1]}}\n  \
+             %b = Hardmax(%a) {{axis = 3}}\n  %c = Transpose(%b) {{perm = [0, 3, 1, 2]}}\n  output %c as y\n}}\n"
+        );
+        let before = read(&text);
+        let mut after = before.clone();
+        assert_eq!(layouts(&mut after, false), count, "opset {opset}");
+        agrees(&before, &after, &mut Random(7));
+    }
+}
+
+#[test]
 fn what_moves_more_bytes_stays() {
     // The image is transposed before it is enlarged.
     let tiles = "  constant %r: i64[4] = [1, 4, 4, 1]\n  %a = Transpose(%x) {perm = [0, 2, 3, 1]}\n  %b = Tile(%a, %r)\n  output %b as y\n";

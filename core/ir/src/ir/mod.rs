@@ -6,6 +6,7 @@
 //! block may use the values of the blocks around it, as ONNX allows.
 
 mod attribute;
+mod attributes;
 mod block;
 mod contents;
 #[allow(clippy::indexing_slicing, reason = "the places of uses are numbers that the graph keeps itself")]
@@ -23,6 +24,7 @@ mod value;
 
 pub use crate::state::StateKind;
 pub use attribute::{Attr, Attribute};
+pub use attributes::Attributes;
 pub use block::{Block, BlockId};
 pub(crate) use contents::small_integers;
 pub use contents::{MAX_CONTENTS, ShapeValue};

@@ -1,6 +1,6 @@
 //! How operators depend on axes.
 
-use crate::ir::{Attr, Graph, Node, NodeId, ValueId};
+use crate::ir::{Graph, Node, NodeId, ValueId};
 use crate::ops::{Axes, Traits, lookup};
 use crate::sym::Dim;
 
@@ -24,8 +24,9 @@ pub(super) enum Kind {
 impl Kind {
     /// Returns how `id` depends on the axes of operands of rank `rank`; `None` if that is unknown or the operator
     /// requires a layout. `sums` allows the terms of sums to be added in another order.
-    pub(super) fn of(graph: &Graph, id: NodeId, perm: &[usize], sums: bool) -> Option<Kind> {
+    pub(super) fn of(graph: &Graph, opset: i64, id: NodeId, perm: &[usize], sums: bool) -> Option<Kind> {
         let (node, rank) = (&graph.nodes[id], perm.len());
+        let attributes = node.at(opset);
         let op = lookup(&node.domain, &node.op).filter(|op| op.domain.is_empty())?;
         let traits = op.traits();
         let has_rank =
@@ -43,19 +44,21 @@ impl Kind {
         let is_alone = traits.has(Traits::ELEMENTWISE) && others().all(|v| is_single(graph, *v))
             // With one scale for all.
             || traits.has(Traits::QUANTIZES) && others().all(|v| rank_of(graph, *v) == Some(0));
-        // Another layout is another order in which elements are added.
-        let in_order = traits.has(Traits::ACCUMULATES) && !is_nearest(node);
+        // Another layout is another order in which elements are added; a nearest `Resize` copies them.
+        let in_order = traits.has(Traits::ACCUMULATES)
+            && !(node.is("Resize") && attributes.text("mode") == Some("nearest"));
+        let keeps_rank = attributes.int("keepdims").is_none_or(|n| n == 1);
         let kind = match op.axis_mapping() {
             _ if is_alone => Kind::Alone,
             _ if in_order && !sums => return None,
-            Some(Axes::Along(default)) if node.int("keepdims").unwrap_or(1) == 1 => {
-                Kind::Axis(axis(node.int("axis").or(default)?, rank)?)
+            Some(Axes::Along(since)) if opset >= since && keeps_rank => {
+                Kind::Axis(axis(attributes.int("axis")?, rank)?)
             }
             Some(Axes::PerAxis(places)) => Kind::Lists(lists(graph, node, places, rank)?),
             Some(Axes::Listed(input)) => {
                 let place = node.attr("axes").is_none().then_some(input);
                 let axes = listed(graph, node, place, rank)?;
-                if node.int("keepdims").unwrap_or(1) == 1 {
+                if keeps_rank {
                     Kind::Axes(axes, place)
                 } else {
                     // The remaining axes keep their order.
@@ -91,12 +94,6 @@ pub(super) fn rank_of(graph: &Graph, value: ValueId) -> Option<usize> {
 pub(super) fn is_single(graph: &Graph, value: ValueId) -> bool {
     let dims = graph.values[value].ty.shape().and_then(|shape| shape.dims());
     dims.is_some_and(|dims| dims.iter().all(|dim| *dim == Some(Dim::Const(1))))
-}
-
-/// Whether a `Resize` copies elements: any other mode may add them in another order for another layout.
-fn is_nearest(node: &Node) -> bool {
-    node.is("Resize")
-        && node.attr("mode").is_none_or(|mode| matches!(mode, Attr::Str(mode) if mode == "nearest"))
 }
 
 fn axis(axis: i64, rank: usize) -> Option<usize> {

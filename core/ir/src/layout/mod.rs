@@ -26,7 +26,7 @@ const ROUNDS: usize = 3;
 /// Computes regions of the main graph in another layout if that removes transposes; returns how many nodes changed.
 /// `sums` includes nodes whose results may differ in the last digits. The types of its values are known.
 pub fn layouts(model: &mut Model, sums: bool) -> usize {
-    let mut count = 0;
+    let (opset, mut count) = (model.opset(), 0);
     if !model.graph.nodes.iter().any(|(_, node)| node.is("Transpose") && node.block.is_some()) {
         return 0;
     }
@@ -36,7 +36,7 @@ pub fn layouts(model: &mut Model, sums: bool) -> usize {
             // First to channels in front, which convolutions take.
             for perm in [last(rank), first(rank)] {
                 let mut sizes = Sizes::of(&model.symbols);
-                let region = region::Region::of(&model.graph, &perm, &mut sizes, sums);
+                let region = region::Region::of(&model.graph, opset, &perm, &mut sizes, sums);
                 let turned = region.decide();
                 let more = rewrite::apply(model, &region, &turned);
                 if more > 0 {

@@ -15,9 +15,9 @@ pub(super) const OPS: &[Op] = &[
     Op::new("Gelu").elementwise().eval(gelu),
     Op::new("HardSigmoid").elementwise().eval(hard_sigmoid),
     Op::new("HardSwish").elementwise().eval(|c| floats(c, |x| x * (x / 6.0 + 0.5).clamp(0.0, 1.0))),
-    Op::new("Hardmax").along(Some(-1)).discontinuous().infer(broadcast::along).eval(hardmax),
+    Op::new("Hardmax").along(13).discontinuous().infer(broadcast::along).eval(hardmax),
     Op::new("LeakyRelu").elementwise().eval(leaky_relu),
-    Op::new("LogSoftmax").along(Some(-1)).accumulates().infer(broadcast::along).eval(|c| softmax(c, true)),
+    Op::new("LogSoftmax").along(13).accumulates().infer(broadcast::along).eval(|c| softmax(c, true)),
     Op::new("Mish").elementwise().eval(|c| floats(c, |x| x * softplus(x).tanh())),
     Op::new("PRelu")
         .elementwise()
@@ -28,7 +28,7 @@ pub(super) const OPS: &[Op] = &[
     Op::new("Selu").elementwise().eval(selu),
     Op::new("Shrink").elementwise().eval(shrink),
     Op::new("Sigmoid").elementwise().eval(|c| floats(c, sigmoid)),
-    Op::new("Softmax").along(Some(-1)).accumulates().infer(broadcast::along).eval(|c| softmax(c, false)),
+    Op::new("Softmax").along(13).accumulates().infer(broadcast::along).eval(|c| softmax(c, false)),
     Op::new("Softplus").elementwise().eval(|c| floats(c, softplus)),
     Op::new("Softsign").elementwise().eval(|c| floats(c, |x| x / (1.0 + x.abs()))),
     Op::new("Swish").elementwise().eval(swish),
@@ -61,17 +61,17 @@ fn bent(x: f64, negative: impl Fn(f64) -> f64) -> f64 {
 }
 
 fn celu(c: &mut Call<'_>) -> Res<Vec<Value>> {
-    let alpha = c.float("alpha", 1.0);
+    let alpha = c.float("alpha")?;
     floats(c, |x| relu(x) + (alpha * (x / alpha).exp_m1()).min(0.0))
 }
 
 fn elu(c: &mut Call<'_>) -> Res<Vec<Value>> {
-    let alpha = c.float("alpha", 1.0);
+    let alpha = c.float("alpha")?;
     floats(c, |x| bent(x, |x| alpha * x.exp_m1()))
 }
 
 fn gelu(c: &mut Call<'_>) -> Res<Vec<Value>> {
-    match c.text("approximate", "none") {
+    match c.text("approximate")? {
         "none" => floats(c, |x| 0.5 * x * (1.0 + libm::erf(x * std::f64::consts::FRAC_1_SQRT_2))),
         "tanh" => {
             let scale = (2.0 / std::f64::consts::PI).sqrt();
@@ -82,12 +82,12 @@ fn gelu(c: &mut Call<'_>) -> Res<Vec<Value>> {
 }
 
 fn hard_sigmoid(c: &mut Call<'_>) -> Res<Vec<Value>> {
-    let (alpha, beta) = (c.float("alpha", f64::from(0.2f32)), c.float("beta", 0.5));
+    let (alpha, beta) = (c.float("alpha")?, c.float("beta")?);
     floats(c, |x| (alpha * x + beta).clamp(0.0, 1.0))
 }
 
 fn leaky_relu(c: &mut Call<'_>) -> Res<Vec<Value>> {
-    let alpha = c.float("alpha", f64::from(0.01f32));
+    let alpha = c.float("alpha")?;
     floats(c, |x| bent(x, |x| alpha * x))
 }
 
@@ -109,13 +109,13 @@ fn parametric_relu(c: &mut Call<'_>) -> Res<Vec<Value>> {
 }
 
 fn selu(c: &mut Call<'_>) -> Res<Vec<Value>> {
-    let alpha = c.float("alpha", f64::from(1.673_263_2_f32));
-    let gamma = c.float("gamma", f64::from(1.050_701_f32));
+    let alpha = c.float("alpha")?;
+    let gamma = c.float("gamma")?;
     floats(c, |x| gamma * bent(x, |x| alpha * x.exp_m1()))
 }
 
 fn shrink(c: &mut Call<'_>) -> Res<Vec<Value>> {
-    let (lambd, bias) = (c.float("lambd", 0.5), c.float("bias", 0.0));
+    let (lambd, bias) = (c.float("lambd")?, c.float("bias")?);
     let x = c.tensor(0)?;
     c.count(x.shape())?;
     let cut = |x: f64| match x {
@@ -127,21 +127,21 @@ fn shrink(c: &mut Call<'_>) -> Res<Vec<Value>> {
 }
 
 fn swish(c: &mut Call<'_>) -> Res<Vec<Value>> {
-    let alpha = c.float("alpha", 1.0);
+    let alpha = c.float("alpha")?;
     floats(c, |x| x * sigmoid(alpha * x))
 }
 
 fn thresholded_relu(c: &mut Call<'_>) -> Res<Vec<Value>> {
-    let alpha = c.float("alpha", 1.0);
+    let alpha = c.float("alpha")?;
     floats(c, |x| if x > alpha { x } else { 0.0 })
 }
 
 /// Along which lines a softmax goes: one axis, or before opset 13 all axes from one on as if they were one.
 fn normalised(c: &Call<'_>, x: &Tensor) -> Res<Cut> {
     if c.opset >= 13 {
-        return Ok(Cut::at(x.shape(), c.axis(-1, x.rank())?));
+        return Ok(Cut::at(x.shape(), c.axis(x.rank())?));
     }
-    let axis = c.axis(1, x.rank().max(1))?;
+    let axis = c.axis(x.rank().max(1))?;
     let (outer, inner) = x.shape().split_at(axis.min(x.rank()));
     Ok(Cut { outer: volume(outer), extent: volume(inner), inner: 1 })
 }

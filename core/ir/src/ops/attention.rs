@@ -16,7 +16,7 @@ pub(super) const OPS: &[Op] = &[
     Op::new("Attention").infer(infer::attention).eval(attention),
     Op::new("RotaryEmbedding").infer(broadcast::same).eval(rotary),
     Op::new("SwiGLU").eval(|c| {
-        let alpha = c.float("alpha", 1.0);
+        let alpha = c.float("alpha")?;
         let gate = Arithmetic { float: &|a, b| a * sigmoid(alpha * a) * b, int: &|_, _| Ok(0) };
         one(gate.of(c, c.tensor(0)?, c.tensor(1)?)?)
     }),
@@ -27,7 +27,7 @@ fn heads(c: &Call<'_>, x: &Tensor, name: &str) -> Res<Tensor> {
     match *x.shape() {
         [_, _, _, _] => Ok(x.clone()),
         [batch, sequence, hidden] => {
-            let heads = usize::try_from(c.int(name, 0)).unwrap_or(0);
+            let heads = usize::try_from(c.int(name)?).unwrap_or(0);
             if heads == 0 || !hidden.is_multiple_of(heads) {
                 return invalid!("{hidden} elements do not make {heads} heads");
             }
@@ -111,14 +111,14 @@ fn attention(c: &mut Call<'_>) -> Res<Vec<Value>> {
         Some(lengths) if past == 0 => lengths.iter().map(|n| n.saturating_sub(queries as i64)).collect(),
         _ => vec![past as i64; batches],
     };
-    let (left, right) = (c.int("left_window_size", -1), c.int("right_window_size", -1));
+    let (left, right) = (c.int("left_window_size")?, c.int("right_window_size")?);
     let sight = Sight { causal: c.flag("is_causal"), left, right, offsets, lengths };
     let scale = match c.attr("scale") {
-        Some(_) => c.float("scale", 1.0),
+        Some(_) => c.float("scale")?,
         None => (size as f64).sqrt().recip(),
     };
-    let softcap = c.float("softcap", 0.0);
-    let mode = c.int("qk_matmul_output_mode", 0);
+    let softcap = c.float("softcap")?;
+    let mode = c.int("qk_matmul_output_mode")?;
     let bias = bias(c, &shape, keys)?;
     let (q_items, k_items, v_items) = (q.floats()?, k.floats()?, v.floats()?);
     let (mut shown, mut out) = (Vec::new(), Vec::new());
@@ -188,7 +188,7 @@ fn rotary(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let input = c.tensor(0)?;
     let x = heads(c, input, "num_heads")?;
     let [batches, count, sequence, size] = *x.shape() else { return invalid!("the input has not 4 axes") };
-    let turned = match usize::try_from(c.int("rotary_embedding_dim", 0)) {
+    let turned = match usize::try_from(c.int("rotary_embedding_dim")?) {
         Ok(0) => size,
         Ok(n) if n <= size => n,
         _ => return invalid!("more elements are rotated than there are"),

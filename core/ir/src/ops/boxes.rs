@@ -56,7 +56,7 @@ fn around(y: f64, x: f64, height: usize, width: usize) -> Vec<(usize, f64)> {
 fn roi_align(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let (x, rois, images) = (c.tensor(0)?, c.tensor(1)?, c.longs(2)?.unwrap_or_default());
     let [batch, channels, height, width] = image(x)?;
-    let extent = |name: &str| match usize::try_from(c.int(name, 1)) {
+    let extent = |name: &str| match usize::try_from(c.int(name)?) {
         Ok(n) if n > 0 => Ok(n),
         _ => invalid!("the attribute `{name}` is not positive"),
     };
@@ -64,14 +64,14 @@ fn roi_align(c: &mut Call<'_>) -> Res<Vec<Value>> {
     if rois.shape() != [images.len(), 4] {
         return invalid!("boxes {} do not fit {} images", rois.describe(), images.len());
     }
-    let (scale, ratio) = (c.float("spatial_scale", 1.0), c.int("sampling_ratio", 0));
-    let older = if c.opset < 16 { "output_half_pixel" } else { "half_pixel" };
-    let shifted = match c.text("coordinate_transformation_mode", older) {
+    let (scale, ratio) = (c.float("spatial_scale")?, c.int("sampling_ratio")?);
+    // Before opset 16 there is no such attribute.
+    let shifted = match c.text_if_any("coordinate_transformation_mode").unwrap_or("output_half_pixel") {
         "half_pixel" => true,
         "output_half_pixel" => false,
         other => return invalid!("unknown coordinate transformation `{other}`"),
     };
-    let max = match c.text("mode", "avg") {
+    let max = match c.text("mode")? {
         "avg" => false,
         "max" => true,
         other => return invalid!("unknown mode `{other}`"),
@@ -143,7 +143,7 @@ fn max_roi_pool(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let (Ok(rows @ 1..), Ok(columns @ 1..)) = (usize::try_from(rows), usize::try_from(columns)) else {
         return invalid!("the pooled shape is {rows} by {columns}");
     };
-    let scale = c.float("spatial_scale", 1.0);
+    let scale = c.float("spatial_scale")?;
     let shape = vec![*count, channels, rows, columns];
     let mut out = vec![0.0; c.count(&shape)?];
     if out.is_empty() {
@@ -255,7 +255,7 @@ mod infer {
         cx.equal(cx.dim(1, 1), Some(Dim::Const(4)), "a region has four numbers")?;
         cx.equal(cx.dim(1, 0), cx.dim(2, 0), "there are not as many batch indices as regions")?;
         let rois = cx.dim(1, 0).or_else(|| cx.dim(2, 0));
-        let size = |name: &str| Some(Dim::Const(cx.int(name, 1)));
+        let size = |name: &str| Some(Dim::Const(cx.int(name)?));
         one([rois, cx.dim(0, 1), size("output_height"), size("output_width")])
     }
 

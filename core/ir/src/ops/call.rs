@@ -3,6 +3,7 @@
 use super::budget::Budget;
 use super::error::{invalid, unsupported};
 use super::{Res, Tensor, Value};
+use crate::ir::opset::AttrDefault;
 use crate::ir::{Attr, BlockId, Node, Type};
 use crate::tensor::{DType, LazyTensor};
 
@@ -18,8 +19,8 @@ pub(super) trait Scope {
 
 /// One evaluation of a node: its inputs and attributes.
 ///
-/// The accessors fail with a sentence that says what the operator's definition asks for. An attribute that is absent is
-/// what the definition gives as its default, which the evaluator states.
+/// The accessors fail with a sentence that says what the operator's definition asks for. An attribute that is absent has the
+/// default of the operator's version.
 pub struct Call<'a> {
     pub(super) node: &'a Node,
     /// The version of the operator set that the node is of.
@@ -108,32 +109,60 @@ impl Call<'_> {
         }
     }
 
-    /// The integer attribute called `name`, or `default`.
-    pub fn int(&self, name: &str, default: i64) -> i64 {
-        match self.attr(name) {
-            Some(Attr::Int(n)) => *n,
-            _ => default,
+    fn default_of(&self, name: &str) -> Option<&'static AttrDefault> {
+        self.node.default_of(name, self.opset)
+    }
+
+    /// The integer attribute called `name`, or its default.
+    pub fn int(&self, name: &str) -> Res<i64> {
+        match self.int_if_any(name) {
+            Some(n) => Ok(n),
+            None => invalid!("the integer attribute `{name}` is missing"),
         }
     }
 
-    /// Whether the integer attribute called `name` is there and not 0.
+    /// [`Call::int`] of an attribute that may be absent without a default.
+    pub fn int_if_any(&self, name: &str) -> Option<i64> {
+        match self.attr(name) {
+            Some(Attr::Int(n)) => Some(*n),
+            _ => self.default_of(name)?.int(),
+        }
+    }
+
+    /// Whether the integer attribute called `name`, or its default, is there and not 0.
     pub fn flag(&self, name: &str) -> bool {
-        self.int(name, 0) != 0
+        self.int_if_any(name).is_some_and(|n| n != 0)
     }
 
-    /// The float attribute called `name`, or `default`.
-    pub fn float(&self, name: &str, default: f64) -> f64 {
-        match self.attr(name) {
-            Some(Attr::Float(x)) => f64::from(*x),
-            _ => default,
+    /// The float attribute called `name`, or its default.
+    pub fn float(&self, name: &str) -> Res<f64> {
+        match self.float_if_any(name) {
+            Some(x) => Ok(x),
+            None => invalid!("the float attribute `{name}` is missing"),
         }
     }
 
-    /// The text attribute called `name`, or `default`.
-    pub fn text(&self, name: &str, default: &'static str) -> &str {
+    /// [`Call::float`] of an attribute that may be absent without a default.
+    pub fn float_if_any(&self, name: &str) -> Option<f64> {
         match self.attr(name) {
-            Some(Attr::Str(text)) => text,
-            _ => default,
+            Some(Attr::Float(x)) => Some(f64::from(*x)),
+            _ => self.default_of(name)?.float().map(f64::from),
+        }
+    }
+
+    /// The text attribute called `name`, or its default.
+    pub fn text(&self, name: &str) -> Res<&str> {
+        match self.text_if_any(name) {
+            Some(text) => Ok(text),
+            None => invalid!("the text attribute `{name}` is missing"),
+        }
+    }
+
+    /// [`Call::text`] of an attribute that may be absent without a default.
+    pub fn text_if_any(&self, name: &str) -> Option<&str> {
+        match self.attr(name) {
+            Some(Attr::Str(text)) => Some(text),
+            _ => self.default_of(name)?.text(),
         }
     }
 
@@ -169,19 +198,23 @@ impl Call<'_> {
         }
     }
 
-    /// The element type that the integer attribute called `name` stands for, or `default` where it is absent or 0.
-    pub fn dtype(&self, name: &str, default: DType) -> Res<DType> {
-        let code = self.int(name, 0);
+    /// The element type that the integer attribute called `name`, or its default, stands for.
+    pub fn dtype(&self, name: &str) -> Res<DType> {
+        let code = self.int(name)?;
         match i32::try_from(code).ok().and_then(DType::from_onnx) {
             Some(dtype) => Ok(dtype),
-            None if code == 0 => Ok(default),
             None => unsupported!("unknown element type {code}"),
         }
     }
 
+    /// [`Call::dtype`], or `other` where the attribute is 0 or absent without a default.
+    pub fn dtype_or(&self, name: &str, other: DType) -> Res<DType> {
+        if self.flag(name) { self.dtype(name) } else { Ok(other) }
+    }
+
     /// The attribute `axis`, counted from the front.
-    pub fn axis(&self, default: i64, rank: usize) -> Res<usize> {
-        axis(self.int("axis", default), rank)
+    pub fn axis(&self, rank: usize) -> Res<usize> {
+        axis(self.int("axis")?, rank)
     }
 
     /// The axes that input `index` or, before the operator had that input, the attribute `axes` names, counted from the

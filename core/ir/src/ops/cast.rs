@@ -10,7 +10,7 @@ pub(super) const OPS: &[Op] = &[
     Op::new("BitCast").elementwise().typed().dtypes(infer::to).eval(bit_cast),
     Op::new("Cast").elementwise().typed().discontinuous().dtypes(infer::to).contents(infer::integers).eval(
         |c| {
-            let to = c.dtype("to", DType::F32)?;
+            let to = c.dtype("to")?;
             cast(c, to)
         },
     ),
@@ -23,13 +23,13 @@ pub(super) const OPS: &[Op] = &[
 fn cast(c: &Call<'_>, to: DType) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
     c.count(x.shape())?;
-    let rounding = match c.text("round_mode", "up") {
+    let rounding = match c.text("round_mode")? {
         "up" => Rounding::Up,
         "down" => Rounding::Down,
         "nearest" => Rounding::Nearest,
         other => return invalid!("unknown rounding `{other}`"),
     };
-    one(convert(x, to, c.int("saturate", 1) != 0, rounding)?)
+    one(convert(x, to, c.flag("saturate"), rounding)?)
 }
 
 /// `Cast`. Floats become integers cut off towards zero; what is out of range wraps, as ONNX leaves it open.
@@ -96,7 +96,7 @@ fn texts(x: &Tensor) -> Res<Vec<String>> {
 }
 
 fn bit_cast(c: &mut Call<'_>) -> Res<Vec<Value>> {
-    let (x, to) = (c.tensor(0)?, c.dtype("to", DType::F32)?);
+    let (x, to) = (c.tensor(0)?, c.dtype("to")?);
     if to.bits() != x.dtype().bits() || to.bits() == 0 {
         return invalid!("{} and {to} do not have as many bits", x.dtype());
     }

@@ -106,7 +106,7 @@ fn scan(c: &mut Call<'_>) -> Res<Vec<Value>> {
         return batched_scan(c);
     }
     let inputs: Vec<Value> = c.inputs.iter().cloned().collect::<Option<_>>().unwrap_or_default();
-    let count = usize::try_from(c.int("num_scan_inputs", 0)).unwrap_or(0);
+    let count = usize::try_from(c.int("num_scan_inputs")?).unwrap_or(0);
     let Some(states) = inputs.len().checked_sub(count) else {
         return invalid!("there are fewer than {count} inputs");
     };
@@ -117,7 +117,7 @@ fn scan(c: &mut Call<'_>) -> Res<Vec<Value>> {
 /// shorter one returns has zeros behind it.
 fn batched_scan(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let inputs: Vec<Tensor> = c.tensors(1)?.into_iter().cloned().collect();
-    let count = usize::try_from(c.int("num_scan_inputs", 0)).unwrap_or(0);
+    let count = usize::try_from(c.int("num_scan_inputs")?).unwrap_or(0);
     let Some(states) = inputs.len().checked_sub(count) else {
         return invalid!("there are fewer than {count} inputs");
     };

@@ -31,11 +31,11 @@ pub(super) struct Plan {
 }
 
 fn group(c: &Call<'_>, channels: usize, filters: usize) -> Res<usize> {
-    match usize::try_from(c.int("group", 1)) {
+    match usize::try_from(c.int("group")?) {
         Ok(groups) if groups > 0 && channels.is_multiple_of(groups) && filters.is_multiple_of(groups) => {
             Ok(groups)
         }
-        _ => invalid!("{channels} and {filters} channels do not make {} groups", c.int("group", 1)),
+        _ => invalid!("{channels} and {filters} channels do not make {} groups", c.int("group")?),
     }
 }
 
@@ -233,7 +233,7 @@ pub(super) mod infer {
         cx.rank(weight, spatial.len().saturating_add(2))?;
         let dims = cx.dims(weight)?;
         let kernel = kernel(cx, dims, spatial.len())?;
-        let group = cx.int("group", 1);
+        let group = cx.int("group")?;
         let (out, taken) = (dims.first().copied().flatten(), dims.get(1).copied().flatten());
         let taken = taken.map(|c| cx.symbols.mul(c, Dim::Const(group)));
         cx.equal(*c, taken, "the weight is of another number of channels")?;
@@ -271,7 +271,7 @@ pub(super) mod infer {
         let kernel = kernel(cx, weight, rank)?;
         cx.equal(*c, weight.first().copied().flatten(), "the weight is of another number of channels")?;
         let window = Window::of(cx, kernel)?;
-        let group = Dim::Const(cx.int("group", 1));
+        let group = Dim::Const(cx.int("group")?);
         let channels = weight.get(1).copied().flatten().map(|c| cx.symbols.mul(c, group));
         bias(cx, 2, channels)?;
         let mut out: Dims = smallvec![*n, channels];

@@ -66,9 +66,9 @@ fn deform_conv(c: &mut Call<'_>) -> Res<Vec<Value>> {
         return invalid!("{} and {} have no channels", x.describe(), weight.describe());
     };
     let (batch, channels, filters, depth, rank) = (*batch, *channels, *filters, *depth, spatial.len());
-    let count = |name: &str| match usize::try_from(c.int(name, 1)) {
+    let count = |name: &str| match usize::try_from(c.int(name)?) {
         Ok(n) if n > 0 && channels.is_multiple_of(n) => Ok(n),
-        _ => invalid!("{channels} channels do not make {} groups", c.int(name, 1)),
+        _ => invalid!("{channels} channels do not make {} groups", c.int(name)?),
     };
     let (groups, movers) = (count("group")?, count("offset_group")?);
     if !filters.is_multiple_of(groups) || channels / groups != depth {

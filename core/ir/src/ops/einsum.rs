@@ -36,7 +36,7 @@ fn labels(term: &str, dots: usize) -> Res<Vec<Label>> {
 
 /// The sum over every label that the result lacks of the product of the inputs.
 fn einsum(c: &mut Call<'_>) -> Res<Vec<Value>> {
-    let equation: String = c.text("equation", "").chars().filter(|ch| !ch.is_whitespace()).collect();
+    let equation: String = c.text("equation")?.chars().filter(|ch| !ch.is_whitespace()).collect();
     let inputs = c.tensors(0)?;
     let (terms, result) = match equation.split_once("->") {
         Some((terms, result)) => (terms, Some(result)),

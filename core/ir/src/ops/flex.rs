@@ -50,9 +50,9 @@ fn flex(c: &mut Call<'_>) -> Res<Vec<Value>> {
         return invalid!("{}, {} and {} do not fit each other", q.describe(), k.describe(), v.describe());
     }
     let usual = if q.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
-    let precision = c.dtype("softmax_precision", usual)?;
+    let precision = c.dtype_or("softmax_precision", usual)?;
     let scale = match c.attr("scale") {
-        Some(_) => c.float("scale", 1.0),
+        Some(_) => c.float("scale")?,
         None => (size as f64).sqrt().recip(),
     };
     let shape = vec![batch, q_heads, queries, keys];

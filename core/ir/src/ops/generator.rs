@@ -67,7 +67,7 @@ fn constant_of_shape(c: &mut Call<'_>) -> Res<Vec<Value>> {
 fn eye_like(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
     let [rows, columns] = *x.shape() else { return invalid!("the input has {} axes, not 2", x.rank()) };
-    let (dtype, k) = (c.dtype("dtype", x.dtype())?, c.int("k", 0));
+    let (dtype, k) = (c.dtype_or("dtype", x.dtype())?, c.int("k")?);
     c.count(&[rows, columns])?;
     let on = |row: usize, column: usize| (column as i64).checked_sub(row as i64) == Some(k);
     let items = (0..rows).flat_map(|r| (0..columns).map(move |q| f64::from(u8::from(on(r, q)))));

@@ -37,7 +37,7 @@ fn place(index: i64, extent: usize) -> Res<usize> {
 
 fn gather(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let (data, indices) = (c.tensor(0)?, c.tensor(1)?);
-    let at = c.axis(0, data.rank())?;
+    let at = c.axis(data.rank())?;
     let picks: Vec<usize> = indices.longs()?.iter().map(|i| place(*i, data.dim(at))).collect::<Res<_>>()?;
     let (outer, inner) = data.shape().split_at(at);
     let inner = inner.get(1..).unwrap_or_default();
@@ -68,7 +68,7 @@ fn along(indices: &Tensor, shape: &[usize], axis: usize) -> Res<Vec<usize>> {
 fn gather_elements(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let (data, indices) = (c.tensor(0)?, c.tensor(1)?);
     c.count(indices.shape())?;
-    let places = along(indices, data.shape(), c.axis(0, data.rank())?)?;
+    let places = along(indices, data.shape(), c.axis(data.rank())?)?;
     one(data.pick(indices.shape().to_vec(), places)?)
 }
 
@@ -105,7 +105,7 @@ fn slices(indices: &Tensor, shape: &[usize], batch: usize) -> Res<(Vec<usize>, u
 fn gather_nd(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let (data, indices) = (c.tensor(0)?, c.tensor(1)?);
     let batch =
-        usize::try_from(c.int("batch_dims", 0)).map_err(|_| Error::invalid("`batch_dims` is negative"))?;
+        usize::try_from(c.int("batch_dims")?).map_err(|_| Error::invalid("`batch_dims` is negative"))?;
     let (starts, inner) = slices(indices, data.shape(), batch)?;
     let (depth, outer) = indices.shape().split_last().unwrap_or((&0, &[]));
     let rest = data.shape().get(batch + depth..).unwrap_or_default();
@@ -121,7 +121,8 @@ fn scatter(c: &Call<'_>, data: &Tensor, updates: &Tensor, places: &[usize]) -> R
     if places.len() != updates.len() || data.dtype() != updates.dtype() {
         return invalid!("updates {} do not fit their indices and {}", updates.describe(), data.describe());
     }
-    let reduction = c.text("reduction", "none");
+    // `TensorScatter` has no such attribute.
+    let reduction = c.text_if_any("reduction").unwrap_or("none");
     if reduction == "none" {
         let mut from: Vec<(usize, usize)> = (0..data.len()).map(|at| (0, at)).collect();
         for (update, place) in places.iter().enumerate() {
@@ -180,7 +181,7 @@ fn scatter_elements(c: &mut Call<'_>) -> Res<Vec<Value>> {
             updates.shape()
         );
     }
-    let places = along(indices, data.shape(), c.axis(0, data.rank())?)?;
+    let places = along(indices, data.shape(), c.axis(data.rank())?)?;
     scatter(c, data, updates, &places)
 }
 
@@ -195,14 +196,14 @@ fn scatter_nd(c: &mut Call<'_>) -> Res<Vec<Value>> {
 /// Writes `update` along one axis from an index of its own for each first index.
 fn tensor_scatter(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let (past, update) = (c.tensor(0)?, c.tensor(1)?);
-    let at = c.axis(-2, past.rank())?;
+    let at = c.axis(past.rank())?;
     let fits = (0..past.rank())
         .all(|a| if a == at { update.dim(a) <= past.dim(a) } else { update.dim(a) == past.dim(a) });
     if at == 0 || past.rank() != update.rank() || !fits {
         return invalid!("{} cannot be written into {} along axis {at}", update.describe(), past.describe());
     }
     let starts = c.longs(2)?.unwrap_or_else(|| vec![0; past.dim(0)]);
-    let circular = match c.text("mode", "linear") {
+    let circular = match c.text("mode")? {
         "linear" => false,
         "circular" => true,
         other => return invalid!("unknown mode `{other}`"),
@@ -225,7 +226,7 @@ fn tensor_scatter(c: &mut Call<'_>) -> Res<Vec<Value>> {
 fn compress(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let (mut data, condition) = (c.tensor(0)?.clone(), c.tensor(1)?.bools()?);
     let at = match c.attr("axis") {
-        Some(_) => c.axis(0, data.rank())?,
+        Some(_) => c.axis(data.rank())?,
         None => {
             data = data.reshaped(vec![data.len()])?;
             0
@@ -269,7 +270,7 @@ fn one_hot(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let (indices, values) = (c.tensor(0)?, c.tensor(2)?);
     let depth = c.number(1)?.filter(|d| *d >= 1.0).map(|d| d as usize);
     let Some(depth) = depth else { return invalid!("the depth is not positive") };
-    let at = c.axis(-1, indices.rank() + 1)?;
+    let at = c.axis(indices.rank() + 1)?;
     let mut shape = indices.shape().to_vec();
     shape.insert(at, depth);
     c.count(&shape)?;
@@ -286,8 +287,8 @@ fn one_hot(c: &mut Call<'_>) -> Res<Vec<Value>> {
 
 fn reverse_sequence(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let (x, lengths) = (c.tensor(0)?, c.longs(1)?.unwrap_or_default());
-    let batch = axis(c.int("batch_axis", 1), x.rank())?;
-    let time = axis(c.int("time_axis", 0), x.rank())?;
+    let batch = axis(c.int("batch_axis")?, x.rank())?;
+    let time = axis(c.int("time_axis")?, x.rank())?;
     let (cut_batch, cut_time) = (Cut::at(x.shape(), batch), Cut::at(x.shape(), time));
     if lengths.len() != cut_batch.extent || lengths.iter().any(|n| *n < 0 || *n > cut_time.extent as i64) {
         return invalid!("the lengths {lengths:?} do not fit the shape {:?}", x.shape());
@@ -308,7 +309,7 @@ fn reverse_sequence(c: &mut Call<'_>) -> Res<Vec<Value>> {
 fn triangle(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
     let [.., rows, columns] = *x.shape() else { return invalid!("there is no matrix") };
-    let (k, upper) = (c.long(1)?.unwrap_or(0), c.int("upper", 1) != 0);
+    let (k, upper) = (c.long(1)?.unwrap_or(0), c.flag("upper"));
     let count = c.count(x.shape())?;
     let zero = Tensor::of_numbers(x.dtype(), Vec::new(), vec![0.0])?;
     let place = |at: usize| {

@@ -55,7 +55,7 @@ fn equal(c: &mut Call<'_>) -> Res<Vec<Value>> {
 }
 
 fn is_inf(c: &mut Call<'_>) -> Res<Vec<Value>> {
-    let (negative, positive) = (c.int("detect_negative", 1) != 0, c.int("detect_positive", 1) != 0);
+    let (negative, positive) = (c.flag("detect_negative"), c.flag("detect_positive"));
     test(c, &|x| (negative && x == f64::NEG_INFINITY) || (positive && x == f64::INFINITY))
 }
 

@@ -24,7 +24,7 @@ fn loss(c: &Call<'_>, x: &Tensor, logs: &[f64]) -> Res<Tensor> {
     }
     c.count(target.shape())?;
     let weights = c.optional(2)?.map(Tensor::floats).transpose()?;
-    let ignored = c.attr("ignore_index").map(|_| c.int("ignore_index", 0));
+    let ignored = c.int_if_any("ignore_index");
     let mut losses = Vec::with_capacity(target.len());
     let mut total = 0.0;
     for (at, class) in target.longs()?.into_iter().enumerate() {
@@ -41,7 +41,7 @@ fn loss(c: &Call<'_>, x: &Tensor, logs: &[f64]) -> Res<Tensor> {
         losses.push(-logs.get(place).copied().unwrap_or(f64::NAN) * weight);
     }
     let sum = || losses.iter().sum::<f64>();
-    match c.text("reduction", "mean") {
+    match c.text("reduction")? {
         "none" => Tensor::of_floats(x.dtype(), target.shape().to_vec(), losses),
         "sum" => Tensor::of_floats(x.dtype(), Vec::new(), vec![sum()]),
         "mean" => Tensor::of_floats(x.dtype(), Vec::new(), vec![sum() / total]),

@@ -117,7 +117,7 @@ pub(super) fn legacy(c: &Call<'_>, a: &Tensor, b: &Tensor) -> Res<Tensor> {
     if c.opset >= 7 || c.attr("axis").is_none() {
         return Ok(b.clone());
     }
-    let axis = c.axis(-1, a.rank())?;
+    let axis = c.axis(a.rank())?;
     let behind = a.rank().saturating_sub(axis + b.rank());
     let shape = b.shape().iter().copied().chain(std::iter::repeat_n(1, behind)).collect();
     b.reshaped(shape)

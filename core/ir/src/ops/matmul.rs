@@ -129,7 +129,7 @@ fn gemm(c: &mut Call<'_>) -> Res<Vec<Value>> {
     };
     let (a, b) = (turned(0, "transA")?, turned(1, "transB")?);
     let plan = Plan::new(c, a.shape(), b.shape())?;
-    let (alpha, beta) = (c.float("alpha", 1.0), c.float("beta", 1.0));
+    let (alpha, beta) = (c.float("alpha")?, c.float("beta")?);
     let (dtype, shape) = (a.dtype(), plan.shape.clone());
     let added = c.optional(2)?;
     if dtype.kind() == Kind::Int && alpha.fract() == 0.0 && beta.fract() == 0.0 {
@@ -227,7 +227,7 @@ pub(super) mod infer {
         cx.rank(1, 2)?;
         let at = |turned: bool, first: usize| usize::from(turned) ^ first;
         let (a, b) = (cx.dims(0)?, cx.dims(1)?);
-        let (turn_a, turn_b) = (cx.int("transA", 0) != 0, cx.int("transB", 0) != 0);
+        let (turn_a, turn_b) = (cx.flag("transA")?, cx.flag("transB")?);
         cx.equal(a[at(turn_a, 1)], b[at(turn_b, 0)], "the extents that are summed over differ")?;
         let out = [a[at(turn_a, 0)], b[at(turn_b, 1)]];
         onto(cx, 2, &out)?;

@@ -8,7 +8,6 @@ use super::infer::broadcast;
 use super::reduce::Groups;
 use super::strides::{Cut, broadcast, expand, volume};
 use super::{Op, Res, Tensor, Value};
-use crate::tensor::DType;
 
 pub(super) const OPS: &[Op] = &[
     Op::new("BatchNormalization").infer(infer::batch).eval(batch),
@@ -28,10 +27,6 @@ fn moments(items: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
     let count = items.clone().count() as f64;
     let mean = items.clone().sum::<f64>() / count;
     (mean, items.map(|x| (x - mean).powi(2)).sum::<f64>() / count)
-}
-
-fn epsilon(c: &Call<'_>) -> f64 {
-    c.float("epsilon", f64::from(1e-5f32))
 }
 
 /// The numbers of input `index`, of which there is one for each channel.
@@ -60,7 +55,7 @@ fn batch(c: &mut Call<'_>) -> Res<Vec<Value>> {
         c.flag("training_mode") || (c.opset < 7 && c.opset > 0 && !c.flag("is_test") && c.outputs() > 1);
     let mut running = Vec::new();
     if training {
-        let momentum = c.float("momentum", f64::from(0.9f32));
+        let momentum = c.float("momentum")?;
         let mut current = (Vec::new(), Vec::new());
         for ch in 0..channels {
             let own = items.iter().enumerate().filter(|(at, _)| channel(*at) == ch).map(|(_, x)| *x);
@@ -77,7 +72,7 @@ fn batch(c: &mut Call<'_>) -> Res<Vec<Value>> {
         }
         (mean, variance) = current;
     }
-    let epsilon = epsilon(c);
+    let epsilon = c.float("epsilon")?;
     let out = (0..count).zip(&items).map(|(at, x)| {
         let ch = channel(at);
         (x - mean[ch]) / (variance[ch] + epsilon).sqrt() * scale[ch] + bias[ch]
@@ -105,7 +100,7 @@ fn instance(c: &mut Call<'_>) -> Res<Vec<Value>> {
     c.count(x.shape())?;
     let cut = Cut::at(x.shape(), 1);
     let (scale, bias) = (per_channel(c, 1, cut.extent)?, per_channel(c, 2, cut.extent)?);
-    let items = standardised(x, cut.outer * cut.extent, epsilon(c))?;
+    let items = standardised(x, cut.outer * cut.extent, c.float("epsilon")?)?;
     let out = items.into_iter().enumerate().map(|(at, x)| {
         let ch = at / cut.inner % cut.extent;
         x * scale[ch] + bias[ch]
@@ -118,13 +113,13 @@ fn group(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
     c.count(x.shape())?;
     let cut = Cut::at(x.shape(), 1);
-    let groups = usize::try_from(c.int("num_groups", 0)).unwrap_or(0);
+    let groups = usize::try_from(c.int("num_groups")?).unwrap_or(0);
     if groups == 0 || !cut.extent.is_multiple_of(groups) {
         return invalid!("{} channels do not make {groups} groups", cut.extent);
     }
     let entries = if c.opset < 21 { groups } else { cut.extent };
     let (scale, bias) = (per_channel(c, 1, entries)?, per_channel(c, 2, entries)?);
-    let items = standardised(x, cut.outer * groups, epsilon(c))?;
+    let items = standardised(x, cut.outer * groups, c.float("epsilon")?)?;
     let per_entry = (cut.extent / entries.max(1) * cut.inner).max(1);
     let out = items.into_iter().enumerate().map(|(at, x)| {
         let entry = at / per_entry % entries;
@@ -152,9 +147,9 @@ fn affine(c: &Call<'_>, x: &Tensor, mut items: Vec<f64>, bias: bool) -> Res<Tens
 fn layer(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
     c.count(x.shape())?;
-    let at = c.axis(-1, x.rank())?;
+    let at = c.axis(x.rank())?;
     let (outer, inner) = x.shape().split_at(at);
-    let epsilon = epsilon(c);
+    let epsilon = c.float("epsilon")?;
     let items = x.floats()?;
     let (mut means, mut inverses) = (Vec::new(), Vec::new());
     for run in items.chunks(volume(inner).max(1)) {
@@ -164,7 +159,7 @@ fn layer(c: &mut Call<'_>) -> Res<Vec<Value>> {
     }
     let out = affine(c, x, standardised(x, volume(outer), epsilon)?, true)?;
     let shape: Vec<usize> = outer.iter().copied().chain(inner.iter().map(|_| 1)).collect();
-    let stash = c.dtype("stash_type", DType::F32)?;
+    let stash = c.dtype("stash_type")?;
     let statistics = |items| Ok(Value::Tensor(Tensor::of_floats(stash, shape.clone(), items)?));
     Ok(vec![out.into(), statistics(means)?, statistics(inverses)?])
 }
@@ -172,9 +167,9 @@ fn layer(c: &mut Call<'_>) -> Res<Vec<Value>> {
 fn root_mean_square(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
     c.count(x.shape())?;
-    let at = c.axis(-1, x.rank())?;
+    let at = c.axis(x.rank())?;
     let size = volume(x.shape().get(at..).unwrap_or_default()).max(1);
-    let (mut items, epsilon) = (x.floats()?, epsilon(c));
+    let (mut items, epsilon) = (x.floats()?, c.float("epsilon")?);
     for run in items.chunks_mut(size) {
         let mean = run.iter().map(|x| x * x).sum::<f64>() / size as f64;
         for x in run {
@@ -188,7 +183,7 @@ fn root_mean_square(c: &mut Call<'_>) -> Res<Vec<Value>> {
 fn lp(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
     c.count(x.shape())?;
-    let (cut, p) = (Cut::at(x.shape(), c.axis(-1, x.rank())?), c.int("p", 2));
+    let (cut, p) = (Cut::at(x.shape(), c.axis(x.rank())?), c.int("p")?);
     let mut items = x.floats()?;
     for first in cut.lines() {
         let line = cut.line(first);
@@ -209,10 +204,10 @@ fn local_response(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
     c.count(x.shape())?;
     let cut = Cut::at(x.shape(), 1);
-    let size = usize::try_from(c.int("size", 1)).unwrap_or(1).max(1);
+    let size = usize::try_from(c.int("size")?).unwrap_or(1).max(1);
     c.spend((x.len() as u64).saturating_mul(size as u64))?;
-    let (alpha, beta) = (c.float("alpha", f64::from(1e-4f32)), c.float("beta", 0.75));
-    let bias = c.float("bias", 1.0);
+    let (alpha, beta) = (c.float("alpha")?, c.float("beta")?);
+    let bias = c.float("bias")?;
     let items = x.floats()?;
     let mut out = items.clone();
     for first in cut.lines() {
@@ -254,11 +249,10 @@ mod infer {
     use crate::ops::infer::broadcast::{onto, same, shape_of};
     use crate::ops::infer::cx::{Cx, Dims, Dtypes, Shapes};
     use crate::sym::Dim;
-    use crate::tensor::DType;
 
     /// `LayerNormalization`: the statistics have a type of their own.
     pub(super) fn layer_types(cx: &Cx<'_>) -> Dtypes {
-        let stash = cx.dtype_attr("stash_type", || Some(DType::F32));
+        let stash = cx.dtype_attr("stash_type", || None);
         smallvec![None, stash, stash]
     }
 
@@ -302,7 +296,7 @@ mod infer {
     /// `RMSNormalization`.
     pub(super) fn root_mean_square(cx: &mut Cx<'_>) -> Option<Shapes> {
         let dims = cx.dims(0)?;
-        cx.axis(-1, dims.len())?;
+        cx.axis(dims.len())?;
         onto(cx, 1, dims)?;
         same(cx)
     }
@@ -310,7 +304,7 @@ mod infer {
     /// `LayerNormalization`.
     pub(super) fn layer(cx: &mut Cx<'_>) -> Option<Shapes> {
         let dims = cx.dims(0)?;
-        let at = cx.axis(-1, dims.len())?;
+        let at = cx.axis(dims.len())?;
         onto(cx, 1, dims)?;
         onto(cx, 2, dims)?;
         let mut reduced: Dims = dims.into();

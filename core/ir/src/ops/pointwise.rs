@@ -184,7 +184,7 @@ fn clip(c: &mut Call<'_>) -> Res<Vec<Value>> {
     }
     let bound = |t: Option<Tensor>, name: &str, default: f64| match t {
         Some(t) => Ok(t.floats()?.first().copied().unwrap_or(default)),
-        None => Ok(c.float(name, default)),
+        None => Ok(c.float_if_any(name).unwrap_or(default)),
     };
     let low = bound(low, "min", f64::NEG_INFINITY)?;
     let high = bound(high, "max", f64::INFINITY)?;
@@ -198,7 +198,7 @@ fn clip(c: &mut Call<'_>) -> Res<Vec<Value>> {
 
 /// A right shift of a signed integer keeps its sign; a shift by a negative number or by all bits leaves the sign alone.
 fn bit_shift(c: &mut Call<'_>) -> Res<Vec<Value>> {
-    let left = match c.text("direction", "") {
+    let left = match c.text("direction")? {
         "LEFT" => true,
         "RIGHT" => false,
         other => return invalid!("the direction `{other}` is neither LEFT nor RIGHT"),

@@ -15,7 +15,7 @@ pub(super) const OPS: &[Op] = &[
         .infer(infer::global_pool)
         .eval(|c| global(c, |items| items.iter().sum::<f64>() / items.len() as f64)),
     Op::new("GlobalLpPool").infer(infer::global_pool).eval(|c| {
-        let p = c.int("p", 2) as f64;
+        let p = c.int("p")? as f64;
         global(c, |items| norm(items.iter().copied(), p))
     }),
     Op::new("GlobalMaxPool")
@@ -113,7 +113,7 @@ fn average_pool(c: &mut Call<'_>) -> Res<Vec<Value>> {
 fn lp_pool(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
     let pool = Pool::of(c, x)?;
-    let p = c.int("p", 2) as f64;
+    let p = c.int("p")? as f64;
     let out = pool.each(&x.floats()?, |_, places, plane, _| norm(places.iter().map(|at| plane[*at]), p));
     one(Tensor::of_floats(x.dtype(), pool.shape, out)?)
 }
@@ -201,7 +201,7 @@ mod infer {
         let [n, c, spatial @ ..] = cx.dims(0)? else { return None };
         let kernel = kernel(cx, &[], spatial.len())?;
         let window = Window::of(cx, kernel)?;
-        let ceil = cx.int("ceil_mode", 0) != 0;
+        let ceil = cx.flag("ceil_mode")?;
         let mut out: Dims = smallvec![*n, *c];
         for (axis, dim) in spatial.iter().enumerate() {
             let extent = window.slide(cx, axis, *dim, ceil);

@@ -38,9 +38,9 @@ impl Grid {
         if scale.len() == 1 && scale.rank() <= 1 {
             return Ok(Self { cut: Cut::at(x.shape(), 0), block: 0, entries: 1 });
         }
-        let at = axis(c.int("axis", 1), x.rank())?;
+        let at = axis(c.int("axis")?, x.rank())?;
         let cut = Cut::at(x.shape(), at);
-        let block = usize::try_from(c.int("block_size", 0)).unwrap_or(0);
+        let block = usize::try_from(c.int("block_size")?).unwrap_or(0);
         if block == 0 {
             if scale.len() != cut.extent {
                 return invalid!("{} scales are given for the extent {}", scale.len(), cut.extent);
@@ -87,9 +87,9 @@ fn quantize(c: &mut Call<'_>) -> Res<Vec<Value>> {
     c.count(x.shape())?;
     let to = match zero {
         Some(zero) => zero.dtype(),
-        None => c.dtype("output_dtype", DType::U8)?,
+        None => c.dtype_or("output_dtype", DType::U8)?,
     };
-    let precision = c.dtype("precision", scale.dtype())?;
+    let precision = c.dtype_or("precision", scale.dtype())?;
     let (grid, scales, points) = (Grid::of(c, x, scale)?, scale.floats()?, points(zero)?);
     let quotient = |(at, x): (usize, f64)| {
         let place = grid.place(at);
@@ -103,7 +103,7 @@ fn quantize(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let items = if precision.is_float() { rounded(precision, items)? } else { items };
     if to.is_float() {
         let sums: Vec<f64> = items.iter().zip(&zeros).map(|(x, zero)| x + zero).collect();
-        return one(Tensor::rounded(to, x.shape().to_vec(), &sums, c.int("saturate", 1) != 0)?);
+        return one(Tensor::rounded(to, x.shape().to_vec(), &sums, c.flag("saturate"))?);
     }
     let codes = items.into_iter().zip(zeros).map(|(x, zero)| code(to, x, zero)).collect();
     one(Tensor::of_numbers(to, x.shape().to_vec(), codes)?)
@@ -112,7 +112,7 @@ fn quantize(c: &mut Call<'_>) -> Res<Vec<Value>> {
 fn dequantize(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let (x, scale) = (c.tensor(0)?, c.tensor(1)?);
     c.count(x.shape())?;
-    let to = c.dtype("output_dtype", scale.dtype())?;
+    let to = c.dtype_or("output_dtype", scale.dtype())?;
     let (grid, scales, points) = (Grid::of(c, x, scale)?, scale.floats()?, points(c.optional(2)?)?);
     let out = x.floats()?.into_iter().enumerate().map(|(at, x)| {
         let place = grid.place(at);
@@ -214,12 +214,12 @@ mod infer {
     /// `QuantizeLinear` and `DequantizeLinear`: one scale, one for each place of an axis, or one for each block.
     pub(super) fn scaled(cx: &mut Cx<'_>) -> Option<Shapes> {
         let dims = cx.dims(0)?;
-        if let (Some(scales), true) = (cx.dims(1), cx.int("block_size", 0) == 0) {
+        if let (Some(scales), true) = (cx.dims(1), !cx.flag("block_size")?) {
             cx.demand(scales.len() < 2, || format!("the scale has {} axes without blocks", scales.len()))?;
             if let [Some(count)] = scales
                 && *count != Dim::Const(1)
             {
-                let at = cx.axis(1, dims.len())?;
+                let at = cx.axis(dims.len())?;
                 cx.equal(Some(*count), dims[at], "the scales are not one for each place of their axis")?;
             }
         }

@@ -36,30 +36,31 @@ fn stream(c: &Call<'_>) -> Random {
     })
 }
 
-type Draw = fn(&Call<'_>, &mut Random) -> f64;
+type Draw = fn(&Call<'_>, &mut Random) -> Res<f64>;
 
-fn uniform(c: &Call<'_>, bits: &mut Random) -> f64 {
-    let (low, high) = (c.float("low", 0.0), c.float("high", 1.0));
-    low + bits.unit() * (high - low)
+fn uniform(c: &Call<'_>, bits: &mut Random) -> Res<f64> {
+    let (low, high) = (c.float("low")?, c.float("high")?);
+    Ok(low + bits.unit() * (high - low))
 }
 
-fn normal(c: &Call<'_>, bits: &mut Random) -> f64 {
-    c.float("mean", 0.0) + c.float("scale", 1.0) * bits.normal()
+fn normal(c: &Call<'_>, bits: &mut Random) -> Res<f64> {
+    Ok(c.float("mean")? + c.float("scale")? * bits.normal())
 }
 
 fn draw(c: &Call<'_>, dtype: DType, shape: Vec<usize>, draw: Draw) -> Res<Vec<Value>> {
     let (count, mut bits) = (c.count(&shape)?, stream(c));
-    one(Tensor::of_floats(dtype, shape, (0..count).map(|_| draw(c, &mut bits)).collect())?)
+    let items = (0..count).map(|_| draw(c, &mut bits)).collect::<Res<_>>()?;
+    one(Tensor::of_floats(dtype, shape, items)?)
 }
 
 fn of_shape(c: &Call<'_>, how: Draw) -> Res<Vec<Value>> {
     let Some(shape) = c.ints("shape") else { return invalid!("the attribute `shape` is missing") };
-    draw(c, c.dtype("dtype", DType::F32)?, sizes(shape)?, how)
+    draw(c, c.dtype("dtype")?, sizes(shape)?, how)
 }
 
 fn like(c: &Call<'_>, how: Draw) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
-    draw(c, c.dtype("dtype", x.dtype())?, x.shape().to_vec(), how)
+    draw(c, c.dtype_or("dtype", x.dtype())?, x.shape().to_vec(), how)
 }
 
 fn bernoulli(c: &mut Call<'_>) -> Res<Vec<Value>> {
@@ -67,13 +68,13 @@ fn bernoulli(c: &mut Call<'_>) -> Res<Vec<Value>> {
     c.count(x.shape())?;
     let mut bits = stream(c);
     let items = x.floats()?.into_iter().map(|p| f64::from(u8::from(bits.unit() < p))).collect();
-    one(Tensor::of_numbers(c.dtype("dtype", x.dtype())?, x.shape().to_vec(), items)?)
+    one(Tensor::of_numbers(c.dtype_or("dtype", x.dtype())?, x.shape().to_vec(), items)?)
 }
 
 /// Classes, each with the probability whose logarithm is given up to a constant.
 fn multinomial(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
-    let (&[batch, classes], Ok(samples)) = (x.shape(), usize::try_from(c.int("sample_size", 1))) else {
+    let (&[batch, classes], Ok(samples)) = (x.shape(), usize::try_from(c.int("sample_size")?)) else {
         return invalid!("{} are not rows of classes", x.describe());
     };
     if classes == 0 {
@@ -98,7 +99,7 @@ fn multinomial(c: &mut Call<'_>) -> Res<Vec<Value>> {
             out.push(found.unwrap_or(last) as f64);
         }
     }
-    one(Tensor::of_numbers(c.dtype("dtype", DType::I32)?, shape, out)?)
+    one(Tensor::of_numbers(c.dtype("dtype")?, shape, out)?)
 }
 
 /// In training, each element is dropped with the probability `ratio`, and the others grow; else it is the input itself.
@@ -111,7 +112,7 @@ fn dropout(c: &mut Call<'_>) -> Res<Vec<Value>> {
     };
     let ratio = match c.number(1)? {
         Some(ratio) => ratio,
-        None => c.float("ratio", 0.5),
+        None => c.float("ratio")?,
     };
     let count = c.count(x.shape())?;
     let mut bits = stream(c);
@@ -140,16 +141,15 @@ mod infer {
     use crate::ops::infer::broadcast::shape_of;
     use crate::ops::infer::cx::{Cx, Dtypes, Shapes, one};
     use crate::sym::Dim;
-    use crate::tensor::DType;
 
     /// The attribute `dtype`, else 32-bit floats.
     pub(super) fn floats(cx: &Cx<'_>) -> Dtypes {
-        smallvec![cx.dtype_attr("dtype", || Some(DType::F32))]
+        smallvec![cx.dtype_attr("dtype", || None)]
     }
 
     /// The attribute `dtype`, else 32-bit integers.
     pub(super) fn integers(cx: &Cx<'_>) -> Dtypes {
-        smallvec![cx.dtype_attr("dtype", || Some(DType::I32))]
+        smallvec![cx.dtype_attr("dtype", || None)]
     }
 
     /// `RandomNormal` and `RandomUniform`.
@@ -159,7 +159,7 @@ mod infer {
 
     /// `Multinomial`.
     pub(super) fn multinomial(cx: &mut Cx<'_>) -> Option<Shapes> {
-        one([cx.dim(0, 0), Some(Dim::Const(cx.int("sample_size", 1)))])
+        one([cx.dim(0, 0), Some(Dim::Const(cx.int("sample_size")?))])
     }
 
     /// `Dropout`.

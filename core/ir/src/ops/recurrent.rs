@@ -183,7 +183,7 @@ fn layer(c: &mut Call<'_>, kind: Kind) -> Res<Vec<Value>> {
         Some(names) => names.to_vec(),
         None => (0..directions).flat_map(|_| kind.activations().iter().map(|n| (*n).to_owned())).collect(),
     };
-    let clip = c.float("clip", f64::INFINITY);
+    let clip = c.float_if_any("clip").unwrap_or(f64::INFINITY);
     if clip.is_nan() || clip < 0.0 {
         return invalid!("values cannot be clipped to {clip}");
     }
@@ -206,7 +206,7 @@ fn layer(c: &mut Call<'_>, kind: Kind) -> Res<Vec<Value>> {
             clip,
             late_reset: c.flag("linear_before_reset"),
         };
-        let reverse = direction == 1 || c.text("direction", "forward") == "reverse";
+        let reverse = direction == 1 || c.text("direction")? == "reverse";
         for batch in 0..batches {
             let length = lengths.get(batch).copied().unwrap_or(0).clamp(0, steps as i64) as usize;
             let own = (direction * batches + batch) * hidden..(direction * batches + batch + 1) * hidden;
@@ -270,7 +270,7 @@ mod infer {
         }
         let directions = Some(Dim::Const(if cx.text("direction") == Some("bidirectional") { 2 } else { 1 }));
         let hidden = cx.node.int("hidden_size").map(Dim::Const).or_else(|| cx.dim(2, 2));
-        let batch_first = cx.int("layout", 0) != 0;
+        let batch_first = cx.flag("layout")?;
         let (sequence, batch) =
             if batch_first { (cx.dim(0, 1), cx.dim(0, 0)) } else { (cx.dim(0, 0), cx.dim(0, 1)) };
         let (all, last): (Dims, Dims) = if batch_first {

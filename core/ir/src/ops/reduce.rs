@@ -10,8 +10,8 @@ use super::{Elements, Op, Res, Tensor, Value};
 use crate::tensor::{DType, Kind};
 
 pub(super) const OPS: &[Op] = &[
-    Op::new("ArgMax").along(Some(0)).discontinuous().infer(infer::arg).eval(|c| arg(c, |a, b| a > b)),
-    Op::new("ArgMin").along(Some(0)).discontinuous().infer(infer::arg).eval(|c| arg(c, |a, b| a < b)),
+    Op::new("ArgMax").along(1).discontinuous().infer(infer::arg).eval(|c| arg(c, |a, b| a > b)),
+    Op::new("ArgMin").along(1).discontinuous().infer(infer::arg).eval(|c| arg(c, |a, b| a < b)),
     Op::new("CumProd")
         .accumulates()
         .infer(infer::running)
@@ -127,13 +127,13 @@ impl Groups {
 /// The groups of a `Reduce…` operator; `None` where nothing is reduced.
 fn groups(c: &Call<'_>, x: &Tensor) -> Res<Option<Groups>> {
     let axes = c.axes(1, x.rank())?.unwrap_or_default();
-    match c.int("noop_with_empty_axes", 0) {
+    match c.int("noop_with_empty_axes")? {
         1 if axes.is_empty() => return Ok(None),
         0 | 1 => {}
         other => return invalid!("`noop_with_empty_axes` is {other}, not 0 or 1"),
     }
     let axes = if axes.is_empty() { (0..x.rank()).collect() } else { axes };
-    let groups = Groups::new(x.shape(), &axes, c.int("keepdims", 1) != 0);
+    let groups = Groups::new(x.shape(), &axes, c.flag("keepdims"));
     c.count(&groups.shape)?;
     c.spend(x.len() as u64)?;
     Ok(Some(groups))
@@ -209,9 +209,9 @@ pub(super) fn limits(dtype: DType) -> (i128, i128) {
 /// The index of the best element; of several, the first or the last.
 fn arg(c: &mut Call<'_>, better: fn(f64, f64) -> bool) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
-    let at = c.axis(0, x.rank())?;
+    let at = c.axis(x.rank())?;
     let last = c.flag("select_last_index");
-    let groups = Groups::new(x.shape(), &[at], c.int("keepdims", 1) != 0);
+    let groups = Groups::new(x.shape(), &[at], c.flag("keepdims"));
     c.count(&groups.shape)?;
     c.spend(x.len() as u64)?;
     if x.dim(at) == 0 && groups.shape.iter().product::<usize>() > 0 {
@@ -300,14 +300,14 @@ mod infer {
     /// The `Reduce…` operators.
     pub(super) fn reduce(cx: &mut Cx<'_>) -> Option<Shapes> {
         let dims = cx.dims(0)?;
-        let keep = cx.int("keepdims", 1) != 0;
+        let keep = cx.flag("keepdims")?;
         let given = cx.input(1).is_some() || cx.node.ints("axes").is_some();
         let axes = cx.axes(1, dims.len());
         let empty = axes.as_ref().is_some_and(SmallVec::is_empty);
         if !given || empty {
             // Without axes every axis is reduced, or none when the node says so.
             // Of other numbers than 0 and 1 runtimes disagree.
-            return match cx.int("noop_with_empty_axes", 0) {
+            return match cx.int("noop_with_empty_axes")? {
                 0 => removed(dims, |_| true, keep),
                 1 => one(dims.iter().copied()),
                 _ => None,
@@ -322,7 +322,7 @@ mod infer {
 
     /// The elements of a list that is reduced to one.
     fn list(cx: &Cx<'_>) -> Option<ShapeValue> {
-        if cx.int("noop_with_empty_axes", 0) != 0 { None } else { cx.contents(0) }
+        if cx.flag("noop_with_empty_axes")? { None } else { cx.contents(0) }
     }
 
     /// `ReduceProd`.
@@ -348,8 +348,8 @@ mod infer {
     /// `ArgMax` and `ArgMin`.
     pub(super) fn arg(cx: &mut Cx<'_>) -> Option<Shapes> {
         let dims = cx.dims(0)?;
-        let axis = cx.axis(0, dims.len())?;
-        removed(dims, |a| a == axis, cx.int("keepdims", 1) != 0)
+        let axis = cx.axis(dims.len())?;
+        removed(dims, |a| a == axis, cx.flag("keepdims")?)
     }
 
     fn removed(dims: &[Option<Dim>], gone: impl Fn(usize) -> bool, keep: bool) -> Option<Shapes> {

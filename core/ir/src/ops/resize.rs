@@ -132,7 +132,7 @@ pub(super) fn cubic(a: f64, d: f64) -> f64 {
 }
 
 fn mode(c: &Call<'_>, nearest: &str) -> Res<Mode> {
-    Ok(match c.text("mode", "nearest") {
+    Ok(match c.text("mode")? {
         "nearest" => Mode::Nearest(match nearest {
             "round_prefer_floor" => |x, _| (x - 0.5).ceil(),
             "round_prefer_ceil" => |x, _| (x + 0.5).floor(),
@@ -143,7 +143,7 @@ fn mode(c: &Call<'_>, nearest: &str) -> Res<Mode> {
             other => return invalid!("unknown rounding `{other}`"),
         }),
         "linear" | "bilinear" => Mode::Linear,
-        "cubic" => Mode::Cubic(c.float("cubic_coeff_a", -0.75)),
+        "cubic" => Mode::Cubic(c.float("cubic_coeff_a")?),
         other => return invalid!("unknown interpolation `{other}`"),
     })
 }
@@ -228,7 +228,7 @@ fn upsample(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
     let scales = match c.optional(1)?.map(Tensor::floats).transpose()?.or_else(|| c.floats("scales")) {
         Some(scales) => scales,
-        None => vec![1.0, 1.0, c.float("height_scale", 1.0), c.float("width_scale", 1.0)],
+        None => vec![1.0, 1.0, c.float("height_scale")?, c.float("width_scale")?],
     };
     let (lines, plan) = asymmetric(c, x.shape(), &scales)?;
     interpolate(c, x, &lines, &plan, 0.0)
@@ -292,7 +292,7 @@ fn resize(c: &mut Call<'_>) -> Res<Vec<Value>> {
     {
         return unsupported!("{} are not interpolated", x.dtype());
     }
-    interpolate(c, x, &lines, &plan, c.float("extrapolation_value", 0.0))
+    interpolate(c, x, &lines, &plan, c.float("extrapolation_value")?)
 }
 
 /// How each axis of an input of this shape is resized.
@@ -313,7 +313,7 @@ fn planned<'a>(c: &'a Call<'_>, shape: &[usize]) -> Res<(Vec<Line>, Plan<'a>)> {
             items => Ok(items),
         }
     };
-    let transformation = c.text("coordinate_transformation_mode", "half_pixel");
+    let transformation = c.text("coordinate_transformation_mode")?;
     let region = match transformation {
         "tf_crop_and_resize" => list(1, 2 * axes.len())?,
         _ => None,
@@ -323,7 +323,7 @@ fn planned<'a>(c: &'a Call<'_>, shape: &[usize]) -> Res<(Vec<Line>, Plan<'a>)> {
         shape.iter().map(|d| Line { input: *d, output: *d, scale: 1.0, region: (0.0, 1.0) }).collect();
     let ratio = |index: usize, size: f64| size / shape[axes[index]] as f64;
     let ratios = sizes.iter().flatten().enumerate().map(|(i, size)| ratio(i, *size));
-    let common = match c.text("keep_aspect_ratio_policy", "stretch") {
+    let common = match c.text("keep_aspect_ratio_policy")? {
         "stretch" => None,
         "not_larger" => ratios.reduce(f64::min),
         "not_smaller" => ratios.reduce(f64::max),
@@ -350,7 +350,7 @@ fn planned<'a>(c: &'a Call<'_>, shape: &[usize]) -> Res<(Vec<Line>, Plan<'a>)> {
         }
     }
     let plan = Plan {
-        mode: mode(c, c.text("nearest_mode", "round_prefer_floor"))?,
+        mode: mode(c, c.text("nearest_mode")?)?,
         transformation,
         exclude: c.flag("exclude_outside"),
         antialias: c.flag("antialias"),
@@ -380,7 +380,7 @@ mod infer {
                 cx.counts(index, axes.len(), "axes")?;
             }
         }
-        let stretch = cx.text("keep_aspect_ratio_policy").is_none_or(|p| p == "stretch");
+        let stretch = cx.text("keep_aspect_ratio_policy") == Some("stretch");
         let sizes = cx.contents(3).filter(|s| stretch && s.len() == axes.len());
         let scales = cx.floats(2).filter(|s| cx.input(3).is_none() && s.len() == axes.len());
         let mut out: Dims = dims.into();

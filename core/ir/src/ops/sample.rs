@@ -116,14 +116,14 @@ fn grid_sample(c: &mut Call<'_>) -> Res<Vec<Value>> {
     if n != batch || *depth != spatial.len() || field.len() != spatial.len() || spatial.is_empty() {
         return invalid!("a grid {} does not fit the image {}", grid.describe(), x.describe());
     }
-    let padding = match c.text("padding_mode", "zeros") {
+    let padding = match c.text("padding_mode")? {
         "zeros" => Padding::Zeros,
         "border" => Padding::Border,
         "reflection" => Padding::Reflection,
         other => return invalid!("unknown padding `{other}`"),
     };
     // How far from a coordinate places count.
-    let reach = match c.text("mode", "linear") {
+    let reach = match c.text("mode")? {
         "nearest" => 0,
         "linear" | "bilinear" => 1,
         "cubic" | "bicubic" => 2,

@@ -35,7 +35,7 @@ pub(super) const OPS: &[Op] = &[
     }),
     Op::new("SequenceEmpty")
         .types(infer::empty)
-        .eval(|c| Ok(vec![Value::Sequence(c.dtype("dtype", DType::F32)?, Vec::new())])),
+        .eval(|c| Ok(vec![Value::Sequence(c.dtype_or("dtype", DType::F32)?, Vec::new())])),
     Op::new("SequenceErase").types(infer::erase).eval(|c| {
         let (dtype, items) = sequence(c, 0)?;
         let mut items = items.to_vec();
@@ -103,18 +103,18 @@ fn concat_from_sequence(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let items = tensors(items)?;
     let rank = items.first().map_or(0, |t| t.rank());
     if c.flag("new_axis") {
-        return one(stack(c, &items, c.axis(0, rank.saturating_add(1))?)?);
+        return one(stack(c, &items, c.axis(rank.saturating_add(1))?)?);
     }
-    one(concat(c, &items, c.axis(0, rank)?)?)
+    one(concat(c, &items, c.axis(rank)?)?)
 }
 
 /// Without extents: parts of extent 1, whose axis may be dropped. One extent is that of every part but the last.
 fn split_to_sequence(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
-    let at = c.axis(0, x.rank())?;
+    let at = c.axis(x.rank())?;
     let extent = x.dim(at);
     let (parts, drop) = match c.optional(1)? {
-        None => (vec![1; extent], c.int("keepdims", 1) == 0),
+        None => (vec![1; extent], !c.flag("keepdims")),
         Some(split) if split.rank() == 0 => {
             let Some(size) = c.long(1)?.and_then(|n| usize::try_from(n).ok()).filter(|n| *n > 0) else {
                 return invalid!("the extent of a part is not positive");

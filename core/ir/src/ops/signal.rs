@@ -8,7 +8,6 @@ use super::call::{Call, axis, one};
 use super::error::invalid;
 use super::strides::Cut;
 use super::{Op, Res, Tensor, Value};
-use crate::tensor::DType;
 
 pub(super) const OPS: &[Op] = &[
     Op::new("BlackmanWindow")
@@ -42,9 +41,9 @@ fn window(c: &mut Call<'_>, a: [f64; 3]) -> Res<Vec<Value>> {
     let Some(size) = c.long(0)?.and_then(|n| usize::try_from(n).ok()) else {
         return invalid!("the size of the window is negative or missing");
     };
-    let dtype = c.dtype("output_datatype", DType::F32)?;
+    let dtype = c.dtype("output_datatype")?;
     c.count(&[size])?;
-    let period = if c.int("periodic", 1) == 0 { size as f64 - 1.0 } else { size as f64 };
+    let period = if !c.flag("periodic") { size as f64 - 1.0 } else { size as f64 };
     let angle = |n: usize| TAU * n as f64 / period;
     let items = (0..size).map(|n| a[0] - a[1] * angle(n).cos() + a[2] * (2.0 * angle(n)).cos()).collect();
     one(Tensor::of_numbers(dtype, vec![size], items)?)
@@ -95,7 +94,7 @@ fn complex(x: &Tensor) -> Res<(Vec<[f64; 2]>, bool)> {
 
 fn dft(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
-    let at = if c.opset < 20 { c.int("axis", 1) } else { c.long(2)?.unwrap_or(-2) };
+    let at = if c.opset < 20 { c.int("axis")? } else { c.long(2)?.unwrap_or(-2) };
     let (inverse, onesided) = (c.flag("inverse"), c.flag("onesided"));
     let (items, has_imaginary) = complex(x)?;
     let axes = x.rank().saturating_sub(1);
@@ -149,7 +148,7 @@ fn stft(c: &mut Call<'_>) -> Res<Vec<Value>> {
     if length == 0 || length > samples || window.as_ref().is_some_and(|w| w.len() != length) {
         return invalid!("frames of {length} do not fit the window and a signal of {samples}");
     }
-    let onesided = c.int("onesided", 1) != 0;
+    let onesided = c.flag("onesided");
     if onesided && has_imaginary {
         return invalid!("a transform of complex numbers is not one-sided");
     }
@@ -178,7 +177,7 @@ fn mel_weight_matrix(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let (Some(low), Some(high)) = (c.number(3)?, c.number(4)?) else {
         return invalid!("a frequency is missing");
     };
-    let dtype = c.dtype("output_datatype", DType::F32)?;
+    let dtype = c.dtype("output_datatype")?;
     let bins = length / 2 + 1;
     let mut out = vec![0.0; c.count(&[bins, bands])?];
     let mel = |hertz: f64| 2595.0 * (1.0 + hertz / 700.0).log10();
@@ -211,11 +210,10 @@ mod infer {
 
     use crate::ops::infer::cx::{Cx, Dims, Dtypes, Shapes, one};
     use crate::sym::Dim;
-    use crate::tensor::DType;
 
     /// The attribute `output_datatype`.
     pub(super) fn output_type(cx: &Cx<'_>) -> Dtypes {
-        smallvec![cx.dtype_attr("output_datatype", || Some(DType::F32))]
+        smallvec![cx.dtype_attr("output_datatype", || None)]
     }
 
     /// `MelWeightMatrix`: a row for each bin of the spectrum, a column for each band.
@@ -233,18 +231,17 @@ mod infer {
     pub(super) fn dft(cx: &mut Cx<'_>) -> Option<Shapes> {
         cx.rank_from(0, 2)?;
         let mut out: Dims = cx.dims(0)?.into();
-        let inverse = cx.int("inverse", 0) != 0;
-        let one_sided = cx.int("onesided", 0) != 0;
+        let inverse = cx.flag("inverse")?;
+        let one_sided = cx.flag("onesided")?;
         let rank = out.len();
-        let at = match (cx.input(2), cx.node.int("axis")) {
+        let at = match (cx.input(2), cx.int("axis")) {
             (Some(_), _) => {
                 let at = cx.ints(2)?.first().copied()?;
                 cx.exists(at, rank)?
             }
             (None, Some(at)) => cx.exists(at, rank)?,
-            // The default differs between the versions but names the same axis of a rank-3 input.
-            (None, None) if rank == 3 => 1,
-            (None, None) => return one(out.iter().map(|_| None)),
+            // Since opset 20.
+            (None, None) => cx.exists(-2, rank)?,
         };
         let length = match cx.input(1) {
             Some(_) => cx.contents(1).filter(|c| c.len() == 1).map(|c| c[0]),

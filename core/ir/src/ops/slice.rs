@@ -10,15 +10,16 @@ use crate::tensor::Kind;
 
 pub(super) const OPS: &[Op] = &[
     Op::new("CenterCropPad").infer(infer::center_crop_pad).eval(center_crop_pad),
-    Op::new("Concat").along(None).infer(infer::concat).contents(infer::joined).eval(|c| {
+    Op::new("Concat").along(1).infer(infer::concat).contents(infer::joined).eval(|c| {
         let inputs = c.tensors(0)?;
         let rank = inputs.first().map_or(0, |t| t.rank());
         // An attribute that had a default before opset 4.
-        one(concat(c, &inputs, c.axis(1, rank)?)?)
+        let at = axis(c.int_if_any("axis").unwrap_or(1), rank)?;
+        one(concat(c, &inputs, at)?)
     }),
     Op::new("Pad").axes(Axes::PerAxis(&[(1, 2)])).infer(infer::pad).eval(pad),
     Op::new("Slice").moves().axes(Axes::Listed(3)).infer(infer::slice).contents(infer::sliced).eval(slice),
-    Op::new("Split").moves().along(Some(0)).infer(infer::split).contents(infer::parts).eval(split),
+    Op::new("Split").moves().along(1).infer(infer::split).contents(infer::parts).eval(split),
 ];
 
 /// `inputs` one behind the other along `axis`.
@@ -137,8 +138,8 @@ pub(super) fn extents(c: &Call<'_>, extent: usize, parts: usize, count: usize) -
 
 fn split(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
-    let at = c.axis(0, x.rank())?;
-    let parts = usize::try_from(c.int("num_outputs", c.outputs() as i64)).unwrap_or(0);
+    let at = c.axis(x.rank())?;
+    let parts = usize::try_from(c.int_if_any("num_outputs").unwrap_or(c.outputs() as i64)).unwrap_or(0);
     let mut from = 0;
     let mut out = Vec::new();
     for extent in extents(c, x.dim(at), parts, c.outputs())? {
@@ -203,9 +204,9 @@ fn pad(c: &mut Call<'_>) -> Res<Vec<Value>> {
     }
     let fill = match c.optional(2)? {
         Some(fill) => fill.scalar()?,
-        None => zero(x, c.float("value", 0.0))?,
+        None => zero(x, c.float_if_any("value").unwrap_or(0.0))?,
     };
-    let mode = c.text("mode", "constant");
+    let mode = c.text("mode")?;
     let mut borders: Vec<Vec<Option<usize>>> = Vec::with_capacity(x.rank());
     let mut total = 1usize;
     for (index, extent) in x.shape().iter().enumerate() {

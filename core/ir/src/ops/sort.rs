@@ -29,8 +29,8 @@ fn order(items: &Elements) -> impl Fn(usize, usize) -> Ordering {
 /// Of equal elements the one with the lower index comes first.
 fn top_k(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
-    let at = c.axis(-1, x.rank())?;
-    let k = c.long(1)?.unwrap_or_else(|| c.int("k", 0));
+    let at = c.axis(x.rank())?;
+    let k = c.long(1)?.map_or_else(|| c.int("k"), Ok)?;
     let (Ok(k), cut) = (usize::try_from(k), Cut::at(x.shape(), at)) else {
         return invalid!("{k} elements cannot be picked");
     };
@@ -43,7 +43,7 @@ fn top_k(c: &mut Call<'_>) -> Res<Vec<Value>> {
     c.spend((x.len() as u64).saturating_mul(8))?;
     let items = x.elements();
     let compare = order(&items);
-    let largest = c.int("largest", 1) != 0;
+    let largest = c.flag("largest");
     let mut places = vec![0; count];
     let mut indices = vec![0i64; count];
     let picked = Cut { extent: k, ..cut };
@@ -61,7 +61,7 @@ fn top_k(c: &mut Call<'_>) -> Res<Vec<Value>> {
 fn unique(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let mut x = c.tensor(0)?.clone();
     let at = match c.attr("axis") {
-        Some(_) => c.axis(0, x.rank())?,
+        Some(_) => c.axis(x.rank())?,
         None => {
             x = x.reshaped(vec![x.len()])?;
             0
@@ -97,7 +97,7 @@ fn unique(c: &mut Call<'_>) -> Res<Vec<Value>> {
             _ => groups.push(vec![index]),
         }
     }
-    if c.int("sorted", 1) == 0 {
+    if !c.flag("sorted") {
         groups.sort_by_key(|group| group.first().copied());
     }
     let firsts: Vec<usize> = groups.iter().filter_map(|group| group.first().copied()).collect();
@@ -137,7 +137,7 @@ mod infer {
     /// `TopK`.
     pub(super) fn top_k(cx: &mut Cx<'_>) -> Option<Shapes> {
         let mut out: Dims = cx.dims(0)?.into();
-        let at = cx.axis(-1, out.len())?;
+        let at = cx.axis(out.len())?;
         cx.counts(1, 1, "result")?;
         let count = cx.contents(1).filter(|k| k.len() == 1).map(|k| k[0]);
         if let (Some(Dim::Const(k)), Some(Dim::Const(n))) = (count, out[at]) {
@@ -155,7 +155,7 @@ mod infer {
             Some(_) => match cx.dims(0) {
                 Some(dims) => {
                     let mut out: Dims = dims.into();
-                    let at = cx.axis(0, out.len())?;
+                    let at = cx.axis(out.len())?;
                     out[at] = None;
                     Shape::Ranked(out)
                 }

@@ -32,7 +32,7 @@ fn causal_conv(c: &mut Call<'_>) -> Res<Vec<Value>> {
     if bias.len() != channels {
         return invalid!("{} biases do not fit {channels} channels", bias.len());
     }
-    let act: fn(f64) -> f64 = match c.text("activation", "none") {
+    let act: fn(f64) -> f64 = match c.text("activation")? {
         "none" => |x| x,
         "silu" | "swish" => |x| x * sigmoid(x),
         other => return invalid!("unknown activation `{other}`"),
@@ -61,7 +61,7 @@ fn causal_conv(c: &mut Call<'_>) -> Res<Vec<Value>> {
 
 /// The number that the attribute called `name` gives, which is positive.
 fn heads(c: &Call<'_>, name: &str) -> Res<usize> {
-    match usize::try_from(c.int(name, 0)) {
+    match usize::try_from(c.int(name)?) {
         Ok(n) if n > 0 => Ok(n),
         _ => invalid!("`{name}` is not positive"),
     }
@@ -88,7 +88,7 @@ fn attention(c: &mut Call<'_>) -> Res<Vec<Value>> {
             value.describe()
         );
     }
-    let (fades, corrects) = match c.text("update_rule", "gated_delta") {
+    let (fades, corrects) = match c.text("update_rule")? {
         "linear" => (false, false),
         "gated" => (true, false),
         "delta" => (false, true),
@@ -116,7 +116,7 @@ fn attention(c: &mut Call<'_>) -> Res<Vec<Value>> {
         None => vec![0.0; c.count(&shape)?],
     };
     let kept = c.optional(3)?.map_or(query.dtype(), Tensor::dtype);
-    let scale = match c.float("scale", 0.0) {
+    let scale = match c.float("scale")? {
         0.0 => (size as f64).sqrt().recip(),
         scale => scale,
     };

@@ -170,6 +170,19 @@ fn images_are_resized_sampled_and_pooled() {
     near(&node(10, "Resize", &[counted, less], ""), &[1, 1, 2, 2], &[0.0, 2.0, 8.0, 10.0], 0.0);
 }
 
+#[test]
+fn attributes_that_are_absent_have_the_default_of_the_operators_version() {
+    let most = f64::from(f32::MAX);
+    let wide = floats(&[2], &[f64::NEG_INFINITY, f64::INFINITY]);
+    assert_eq!(node(6, "Clip", &[wide.clone()], "").floats().unwrap(), [-most, most]);
+    assert_eq!(node(13, "Clip", &[wide.clone()], "").floats().unwrap(), wide.floats().unwrap());
+    // Version 1 of `Cast` states the type as a text.
+    let text =
+        "opset 1\ngraph {\n  input %x: f32[2]\n  %0 = Cast(%x) {to = \"INT64\"}\n  output %0 as y\n}\n";
+    let error = outputs(text, &[wide]).unwrap_err();
+    assert!(error.to_string().contains("`to` is missing"), "{error}");
+}
+
 /// Inputs and attributes that contradict each other, or ask for more than there is.
 #[test]
 fn what_does_not_fit_is_an_error() {

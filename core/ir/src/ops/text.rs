@@ -91,10 +91,10 @@ fn re2(pattern: &str) -> String {
 
 fn regex_full_match(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
-    let pattern = format!(r"\A(?:{})\z", re2(c.text("pattern", "")));
+    let pattern = format!(r"\A(?:{})\z", re2(c.text("pattern")?));
     let built: Result<Regex, regex::Error> = RegexBuilder::new(&pattern).size_limit(AUTOMATON).build();
     let Ok(regex) = built else {
-        return unsupported!("the pattern {:?} is not understood", c.text("pattern", ""));
+        return unsupported!("the pattern {:?} is not understood", c.text("pattern")?);
     };
     c.count(x.shape())?;
     c.spend(x.bytes())?;
@@ -122,7 +122,7 @@ fn string_normalizer(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let exact = c.flag("is_case_sensitive");
     let plain = |text: &String| if exact { text.clone() } else { text.to_lowercase() };
     let stop: HashSet<String> = c.texts("stopwords").unwrap_or_default().iter().map(plain).collect();
-    let turn: fn(&String) -> String = match c.text("case_change_action", "NONE") {
+    let turn: fn(&String) -> String = match c.text("case_change_action")? {
         "NONE" => String::clone,
         "LOWER" => |t| t.to_lowercase(),
         "UPPER" => |t| t.to_uppercase(),
@@ -143,11 +143,9 @@ fn string_normalizer(c: &mut Call<'_>) -> Res<Vec<Value>> {
 /// The parts of each text, padded to one number of them, and how many there are.
 fn string_split(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
-    let most = match c.attr("maxsplit") {
-        None => usize::MAX,
-        Some(_) => usize::try_from(c.int("maxsplit", 0)).unwrap_or(usize::MAX),
-    };
-    let delimiter = c.text("delimiter", "");
+    let most =
+        c.int_if_any("maxsplit").map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX));
+    let delimiter = c.text_if_any("delimiter").unwrap_or_default();
     let split = |text: &String| -> Vec<String> {
         let owned = |part: &str| part.to_owned();
         if !delimiter.is_empty() {
@@ -223,9 +221,9 @@ fn tf_idf(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
     let list = |name: &str| sizes(c.ints(name).unwrap_or_default());
     let (starts, places) = (list("ngram_counts")?, list("ngram_indexes")?);
-    let bound = |name: &str| usize::try_from(c.int(name, 0)).unwrap_or(0);
-    let lengths = bound("min_gram_length").max(1)..=bound("max_gram_length").min(starts.len());
-    let skips = bound("max_skip_count");
+    let bound = |name: &str| Ok(usize::try_from(c.int(name)?).unwrap_or(0));
+    let lengths = bound("min_gram_length")?.max(1)..=bound("max_gram_length")?.min(starts.len());
+    let skips = bound("max_skip_count")?;
     let (batch, width) = match *x.shape() {
         [width] => (1, width),
         [batch, width] => (batch, width),
@@ -254,7 +252,7 @@ fn tf_idf(c: &mut Call<'_>) -> Res<Vec<Value>> {
     if weights.len() != places.len() {
         return invalid!("{} weights do not fit {} n-grams", weights.len(), places.len());
     }
-    let weigh: fn(f64, f64) -> f64 = match c.text("mode", "") {
+    let weigh: fn(f64, f64) -> f64 = match c.text("mode")? {
         "TF" => |count, _| count,
         "IDF" => |count, weight| if count > 0.0 { weight } else { 0.0 },
         "TFIDF" => |count, weight| count * weight,

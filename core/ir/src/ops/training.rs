@@ -54,8 +54,8 @@ fn progress(c: &Call<'_>) -> Res<(f64, f64)> {
 
 fn adagrad(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let (rate, steps) = progress(c)?;
-    let rate = rate / (1.0 + steps * c.float("decay_factor", 0.0));
-    let (norm, epsilon) = (c.float("norm_coefficient", 0.0), c.float("epsilon", 1e-6f32.into()));
+    let rate = rate / (1.0 + steps * c.float("decay_factor")?);
+    let (norm, epsilon) = (c.float("norm_coefficient")?, c.float("epsilon")?);
     each(c, &[0, 2], |[x, gradient, squares]| {
         let gradient = norm * *x + *gradient;
         *squares += gradient * gradient;
@@ -65,9 +65,9 @@ fn adagrad(c: &mut Call<'_>) -> Res<Vec<Value>> {
 
 fn adam(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let (rate, steps) = progress(c)?;
-    let (alpha, beta) = (c.float("alpha", 0.9f32.into()), c.float("beta", 0.999f32.into()));
-    let (norm, after) = (c.float("norm_coefficient", 0.0), c.float("norm_coefficient_post", 0.0));
-    let epsilon = c.float("epsilon", 1e-6f32.into());
+    let (alpha, beta) = (c.float("alpha")?, c.float("beta")?);
+    let (norm, after) = (c.float("norm_coefficient")?, c.float("norm_coefficient_post")?);
+    let epsilon = c.float("epsilon")?;
     let rate =
         if steps > 0.0 { rate * (1.0 - beta.powf(steps)).sqrt() / (1.0 - alpha.powf(steps)) } else { rate };
     each(c, &[0, 2, 3], |[x, gradient, mean, squares]| {
@@ -80,10 +80,10 @@ fn adam(c: &mut Call<'_>) -> Res<Vec<Value>> {
 
 fn momentum(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let (rate, steps) = progress(c)?;
-    let (alpha, norm) = (c.float("alpha", 0.0), c.float("norm_coefficient", 0.0));
+    let (alpha, norm) = (c.float("alpha")?, c.float("norm_coefficient")?);
     // The first step takes the gradient as it is.
-    let beta = if steps > 0.0 { c.float("beta", 1.0) } else { 1.0 };
-    let nesterov = match c.text("mode", "standard") {
+    let beta = if steps > 0.0 { c.float("beta")? } else { 1.0 };
+    let nesterov = match c.text("mode")? {
         "standard" => false,
         "nesterov" => true,
         other => return invalid!("unknown mode `{other}`"),

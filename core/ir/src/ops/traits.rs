@@ -11,8 +11,8 @@ pub use onnxport_abi::Traits;
 pub enum Axes {
     /// Nothing: the inputs broadcast to the first one.
     Together,
-    /// The attribute `axis`, with its default. Where it is required, there is none.
-    Along(Option<i64>),
+    /// The attribute `axis`, since this opset; before, the operator flattens its input around that axis.
+    Along(i64),
     /// The list of axes that is this input; older versions have an attribute `axes` in its place.
     Listed(usize),
     /// The order of the elements of these inputs, which have this many for each axis. No input or attribute `axes` picks axes.
@@ -102,9 +102,9 @@ impl Op {
         self.with(Traits::BITWISE)
     }
 
-    /// It works along the axis that `axis` names, by default the one given.
-    pub(super) const fn along(self, default: Option<i64>) -> Self {
-        self.axes(Axes::Along(default))
+    /// It works along the axis that `axis` names, since this opset.
+    pub(super) const fn along(self, since: i64) -> Self {
+        self.axes(Axes::Along(since))
     }
 
     /// How a transpose passes through it.

@@ -96,7 +96,7 @@ fn reshape(c: &mut Call<'_>) -> Res<Vec<Value>> {
 
 fn flatten(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
-    let at = match c.int("axis", 1) {
+    let at = match c.int("axis")? {
         n if n == x.rank() as i64 => x.rank(),
         n => axis(n, x.rank())?,
     };
@@ -168,13 +168,13 @@ fn shape(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
     let rank = x.rank() as i64;
     let clamp = |n: i64| (if n < 0 { n.saturating_add(rank) } else { n }).clamp(0, rank) as usize;
-    let (start, end) = (clamp(c.int("start", 0)), clamp(c.int("end", rank)));
+    let (start, end) = (clamp(c.int("start")?), clamp(c.int_if_any("end").unwrap_or(rank)));
     let extents = x.shape().get(start..end).unwrap_or_default();
     one(Tensor::of_longs(vec![extents.len()], extents.iter().map(|d| *d as i64))?)
 }
 
 fn block_size(c: &Call<'_>) -> Res<usize> {
-    match usize::try_from(c.int("blocksize", 0)) {
+    match usize::try_from(c.int("blocksize")?) {
         Ok(block) if block > 0 => Ok(block),
         _ => invalid!("the attribute `blocksize` is not positive"),
     }
@@ -184,7 +184,7 @@ fn depth_to_space(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let (x, b) = (c.tensor(0)?, block_size(c)?);
     let [n, ch, h, w] = *x.shape() else { return invalid!("the input has {} axes, not 4", x.rank()) };
     let inner = ch.checked_div(b.saturating_mul(b)).unwrap_or(0);
-    let (split, perm) = match c.text("mode", "DCR") {
+    let (split, perm) = match c.text("mode")? {
         "DCR" => ([n, b, b, inner, h, w], [0, 3, 4, 1, 5, 2]),
         "CRD" => ([n, inner, b, b, h, w], [0, 1, 4, 2, 5, 3]),
         other => return invalid!("unknown mode `{other}`"),
@@ -196,7 +196,7 @@ fn depth_to_space(c: &mut Call<'_>) -> Res<Vec<Value>> {
 fn space_to_depth(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let (x, b) = (c.tensor(0)?, block_size(c)?);
     let [n, ch, h, w] = *x.shape() else { return invalid!("the input has {} axes, not 4", x.rank()) };
-    let perm = match c.text("mode", "DCR") {
+    let perm = match c.text("mode")? {
         "DCR" => [0, 3, 5, 1, 2, 4],
         "CRD" => [0, 1, 3, 5, 2, 4],
         other => return invalid!("unknown mode `{other}`"),

@@ -46,7 +46,8 @@ impl Window {
             same: None,
             kernel,
         };
-        match c.text("auto_pad", "NOTSET") {
+        // `Col2Im` has no such attribute.
+        match c.text_if_any("auto_pad").unwrap_or("NOTSET") {
             "NOTSET" => {}
             "VALID" => (window.before, window.after) = (vec![0; rank], vec![0; rank]),
             "SAME_UPPER" => window.same = Some(false),

@@ -343,11 +343,13 @@ fn on_host(engine: &mut Engine, node: &Node, opset: i64, inputs: &[Option<Held>]
     {
         let rank = x.shape.len() as i64;
         let clamp = |n: i64| (if n < 0 { n.saturating_add(rank) } else { n }).clamp(0, rank) as usize;
-        let (start, end) = (clamp(node.int("start").unwrap_or(0)), clamp(node.int("end").unwrap_or(rank)));
         let longs: Vec<i64> = x.shape.iter().map(|d| *d as i64).collect();
         let tensor = if node.op == "Size" {
             Tensor::of_longs(Vec::new(), [longs.iter().product()])?
         } else {
+            let attributes = node.at(opset);
+            let Some(start) = attributes.int("start") else { return Ok(None) };
+            let (start, end) = (clamp(start), clamp(attributes.int("end").unwrap_or(rank)));
             let part = longs.get(start..end).unwrap_or_default();
             Tensor::of_longs(vec![part.len()], part.iter().copied())?
         };

@@ -9,7 +9,14 @@ use crate::tensor::{Binary, DType, LazyTensor, Transform, Unary};
 const PIECES: usize = 64;
 
 /// Returns the outputs of `node` for `inputs`; `None` if there is no formula for them.
-pub(super) fn of(graph: &Graph, node: &Node, inputs: &[Option<LazyTensor>]) -> Option<Vec<LazyTensor>> {
+pub(super) fn of(
+    graph: &Graph,
+    opset: i64,
+    node: &Node,
+    inputs: &[Option<LazyTensor>],
+) -> Option<Vec<LazyTensor>> {
+    let attributes = node.at(opset);
+    let axis = || place(attributes.int("axis")?, inputs.first()?.as_ref()?.shape.len());
     let first = inputs.first()?.as_ref()?;
     let ints = |at: usize| inputs.get(at)?.as_ref().and_then(ints);
     let shape = |at: usize| shape(graph, (*node.outputs.get(at)?)?);
@@ -18,6 +25,7 @@ pub(super) fn of(graph: &Graph, node: &Node, inputs: &[Option<LazyTensor>]) -> O
         _ => None,
     };
     let unary = |operator| is_float(first.dtype).then(|| first.then(Transform::Unary(operator))).flatten();
+    let keep = || attributes.flag("keepdims");
     let one = match node.op.as_str() {
         "Add" => binary(Binary::Add),
         "Sub" => binary(Binary::Sub),
@@ -30,15 +38,15 @@ pub(super) fn of(graph: &Graph, node: &Node, inputs: &[Option<LazyTensor>]) -> O
         "Transpose" => transposed(node, first),
         "Expand" => first.expand(&shape(0)?),
         "Slice" => sliced(first, [ints(1), ints(2), ints(3), ints(4)], inputs.len()),
-        "Gather" => gathered(node, first, inputs.get(1)?.as_ref()?),
+        "Gather" => gathered(first, axis()?, inputs.get(1)?.as_ref()?),
         "Concat" => {
             let all: Option<Vec<LazyTensor>> = inputs.iter().cloned().collect();
-            LazyTensor::concat(&all?, axis(node, first.shape.len(), None)?)
+            LazyTensor::concat(&all?, axis()?)
         }
-        "Split" => return split(node, first, (0..node.outputs.len()).map(shape).collect::<Option<_>>()?),
-        "ReduceMean" => reduced(node, first, inputs, Reduction::Mean),
-        "ReduceSum" => reduced(node, first, inputs, Reduction::Sum),
-        "ReduceL2" => reduced(node, first, inputs, Reduction::L2),
+        "Split" => return split(first, axis()?, (0..node.outputs.len()).map(shape).collect::<Option<_>>()?),
+        "ReduceMean" => reduced(node, keep()?, first, inputs, Reduction::Mean),
+        "ReduceSum" => reduced(node, keep()?, first, inputs, Reduction::Sum),
+        "ReduceL2" => reduced(node, keep()?, first, inputs, Reduction::L2),
         _ if traits(node).has(Traits::RESHAPES) => first.reshape(&shape(0)?),
         _ => None,
     };
@@ -63,16 +71,6 @@ fn ints(data: &LazyTensor) -> Option<Vec<i64>> {
 fn shape(graph: &Graph, value: ValueId) -> Option<Vec<u64>> {
     let dims = graph.values[value].ty.shape().and_then(Shape::dims)?;
     dims.iter().map(|dim| u64::try_from((*dim)?.as_const()?).ok()).collect()
-}
-
-/// The axis that a node states, of `rank`.
-fn axis(node: &Node, rank: usize, default: Option<i64>) -> Option<usize> {
-    let stated = match node.attr("axis") {
-        Some(Attr::Int(axis)) => *axis,
-        Some(_) => return None,
-        None => default?,
-    };
-    place(stated, rank)
 }
 
 /// An axis of `rank`, counted from either end.
@@ -127,8 +125,7 @@ fn sliced(data: &LazyTensor, given: [Option<Vec<i64>>; 4], inputs: usize) -> Opt
 }
 
 /// `data` in parts of these shapes.
-fn split(node: &Node, data: &LazyTensor, shapes: Vec<Vec<u64>>) -> Option<Vec<LazyTensor>> {
-    let axis = axis(node, data.shape.len(), Some(0))?;
+fn split(data: &LazyTensor, axis: usize, shapes: Vec<Vec<u64>>) -> Option<Vec<LazyTensor>> {
     let mut start = 0u64;
     let mut parts = Vec::with_capacity(shapes.len());
     for shape in shapes {
@@ -140,8 +137,7 @@ fn split(node: &Node, data: &LazyTensor, shapes: Vec<Vec<u64>>) -> Option<Vec<La
 }
 
 /// Places of `data` along an axis, as few runs of neighbours.
-fn gathered(node: &Node, data: &LazyTensor, indices: &LazyTensor) -> Option<LazyTensor> {
-    let axis = axis(node, data.shape.len(), Some(0))?;
+fn gathered(data: &LazyTensor, axis: usize, indices: &LazyTensor) -> Option<LazyTensor> {
     let extent = i64::try_from(*data.shape.get(axis)?).ok()?;
     let places = ints(indices)?;
     let mut runs: Vec<(i64, i64)> = Vec::new();
@@ -173,6 +169,7 @@ fn gathered(node: &Node, data: &LazyTensor, indices: &LazyTensor) -> Option<Lazy
 /// `data` reduced along the axes that the node states or is given.
 fn reduced(
     node: &Node,
+    keep: bool,
     data: &LazyTensor,
     inputs: &[Option<LazyTensor>],
     reduction: Reduction,
@@ -184,7 +181,6 @@ fn reduced(
         _ => return None,
     };
     let axes: Vec<usize> = axes.into_iter().map(|axis| place(axis, rank)).collect::<Option<_>>()?;
-    let keep = !matches!(node.attr("keepdims"), Some(Attr::Int(0)));
     if axes.is_empty() || !is_float(data.dtype) {
         return None;
     }

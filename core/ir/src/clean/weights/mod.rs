@@ -124,7 +124,7 @@ fn find(graph: &Graph, opset: i64, local: &Local, exact: bool) -> Found {
                 inputs.iter().map(|made| made.as_ref().map(|made| made.data.clone())).collect();
             let open = |data: &LazyTensor| exact && data.dtype.is_float();
             let rounded = exact && node.op.starts_with("Reduce");
-            let made = Some(()).filter(|()| !rounded).and_then(|()| formula::of(graph, node, &given));
+            let made = Some(()).filter(|()| !rounded).and_then(|()| formula::of(graph, opset, node, &given));
             let made =
                 made.or_else(|| evaluated(graph, opset, id, &given).filter(|made| !made.iter().any(open)));
             let Some(made) = made.filter(|made| made.len() == node.outputs.len()) else { continue };

@@ -115,6 +115,23 @@ pub enum AttrDefault {
     Ints(&'static [i64]),
 }
 
+impl AttrDefault {
+    /// The integer, if it is one.
+    pub fn int(&self) -> Option<i64> {
+        if let Self::Int(n) = self { Some(*n) } else { None }
+    }
+
+    /// The float, if it is one.
+    pub fn float(&self) -> Option<f32> {
+        if let Self::Float(x) = self { Some(*x) } else { None }
+    }
+
+    /// The text, if it is one.
+    pub fn text(&self) -> Option<&'static str> {
+        if let Self::Str(text) = self { Some(text) } else { None }
+    }
+}
+
 impl From<AttrDefault> for Attr {
     fn from(value: AttrDefault) -> Self {
         match value {
@@ -288,6 +305,27 @@ pub fn lookup_read(domain: &str, name: &str, version: i64) -> Result<Option<&'st
     }))
 }
 
+/// Attributes that a later version added with a default which is not how the operator worked before.
+const BREAKING: &[(&str, &str)] = &[
+    ("Resize", "coordinate_transformation_mode"),
+    ("Resize", "nearest_mode"),
+    ("RoiAlign", "coordinate_transformation_mode"),
+];
+
+/// The default of the attribute `name` of an operator at `version` of its domain.
+///
+/// A version that does not have the attribute yet takes the default of the first that has it: ONNX adds attributes so that
+/// models without them mean the same, apart from those of [`BREAKING`].
+pub fn default(domain: &str, op: &str, version: i64, name: &str) -> Option<&'static AttrDefault> {
+    let current = lookup_read(domain, op, version).ok()??;
+    let (_, table) = domains().into_iter().find(|(own, _)| *own == domain)?;
+    let start = table.partition_point(|schema| (schema.name, schema.since) <= (current.name, current.since));
+    let later = table.get(start..)?.iter().take_while(|schema| schema.name == current.name);
+    let later = later.filter(|_| !BREAKING.contains(&(op, name)));
+    let mut attributes = std::iter::once(current).chain(later).flat_map(|schema| schema.attributes);
+    attributes.find(|attribute| attribute.name == name)?.default.as_ref()
+}
+
 /// ONNX's own domains, each with every version of its operators.
 pub fn domains() -> [(&'static str, &'static [OpSchema]); 4] {
     [
@@ -313,4 +351,36 @@ pub fn formal(formals: &'static [Formal], index: usize) -> Option<&'static Forma
     formals.get(index).or_else(|| {
         formals.last().filter(|f| matches!(f.kind, FormalKind::Variadic | FormalKind::VariadicHeterogeneous))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_those_of_the_version() {
+        let int = |op, version, name| default("", op, version, name).and_then(AttrDefault::int);
+        assert_eq!([12, 13].map(|version| int("Softmax", version, "axis")), [Some(1), Some(-1)]);
+        assert_eq!(int("Concat", 13, "axis"), None, "it is required");
+        assert_eq!(int("Clip", 13, "max"), None, "it became an input");
+        let text = |op, version, name| default("", op, version, name).and_then(AttrDefault::text);
+        assert_eq!(
+            [16, 20].map(|version| text("GridSample", version, "mode")),
+            [Some("bilinear"), Some("linear")]
+        );
+        assert_eq!(default("ai.onnx.ml", "Binarizer", 1, "threshold"), Some(&AttrDefault::Float(0.0)));
+        assert_eq!(default("com.microsoft", "Softmax", 1, "axis"), None);
+    }
+
+    #[test]
+    fn an_attribute_that_came_later_has_its_first_default_unless_that_changed_the_operator() {
+        assert_eq!(default("", "Cast", 13, "saturate"), Some(&AttrDefault::Int(1)));
+        assert_eq!(default("", "Reshape", 5, "allowzero"), Some(&AttrDefault::Int(0)));
+        let mode = "coordinate_transformation_mode";
+        assert_eq!(
+            [10, 16].map(|version| default("", "RoiAlign", version, mode)),
+            [None, Some(&AttrDefault::Str("half_pixel"))]
+        );
+        assert_eq!(default("", "Resize", 10, mode), None);
+    }
 }

@@ -39,7 +39,7 @@ impl Kind {
         Some(Self {
             since,
             packed: heads("q_num_heads") && heads("kv_num_heads"),
-            causal: call.int("is_causal").unwrap_or(0) == 1,
+            causal: call.int("is_causal")? == 1,
             external: since >= 24 && call.has(6) && !call.has(4),
             windows: windows.map(|n| since >= 25 && n >= 0),
         })
@@ -331,7 +331,7 @@ fn repeated(text: &mut Text<'_, '_>) {
 
 /// The probabilities of keys, and what of the way to them the call asks for.
 fn probabilities(call: &Call<'_>, text: &mut Text<'_, '_>) {
-    let capped = call.float("softcap").unwrap_or(0.0) != 0.0;
+    let capped = call.float("softcap").is_some_and(|cap| cap != 0.0);
     text.add(
         "%KTranspose = Transpose(%KAttentionInput) {perm = [0, 1, 3, 2]}
         %QScaled = Mul(%QReshaped, %ScaleFactorF)

@@ -62,7 +62,7 @@ pub(super) fn linear_attention(call: &Call<'_>) -> Option<Function> {
         %State0 = ConstantOfShape(%StateShape)",
     );
     text.either(
-        call.float("scale").unwrap_or(0.0) != 0.0,
+        call.float("scale")? != 0.0,
         "%ScaleFactor = Constant() {value = tensor f32[] [$scale]}",
         "%DkScalar = Squeeze(%DkDim)
         %DkFloat = Cast(%DkScalar) {to = 1}

@@ -11,10 +11,10 @@ pub(super) fn rotary(call: &Call<'_>) -> Option<Function> {
         4 => true,
         _ => return None,
     };
-    let pairs = call.int("interleaved").unwrap_or(0) != 0;
-    let part = call.int("rotary_embedding_dim").unwrap_or(0) > 0;
+    let pairs = call.int("interleaved")? != 0;
+    let part = call.int("rotary_embedding_dim")? > 0;
     let mut text = Text::of(call);
-    text.set("heads", call.int("num_heads").unwrap_or(0));
+    text.set("heads", call.int("num_heads")?);
     text.add(
         "%Zero1D = Constant() {value = tensor i64[1] [0]}
         %NumHeads = Constant() {value = tensor i64[1] [$heads]}

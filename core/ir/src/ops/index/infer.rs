@@ -6,7 +6,7 @@ use crate::sym::Dim;
 /// `Gather`.
 pub(super) fn gather(cx: &mut Cx<'_>) -> Option<Shapes> {
     let (data, indices) = (cx.dims(0)?, cx.dims(1)?);
-    let at = cx.axis(0, data.len())?;
+    let at = cx.axis(data.len())?;
     within(cx, 1, data[at])?;
     one(data[..at].iter().chain(indices).chain(data.iter().skip(at).skip(1)).copied())
 }
@@ -30,7 +30,7 @@ pub(super) fn gather_elements(cx: &mut Cx<'_>) -> Option<Shapes> {
     let (data, indices) = (cx.dims(0), cx.dims(1)?);
     if let Some(data) = data {
         cx.rank(1, data.len())?;
-        let at = cx.axis(0, data.len())?;
+        let at = cx.axis(data.len())?;
         for (axis, (data, index)) in data.iter().zip(indices).enumerate().filter(|(axis, _)| *axis != at) {
             if let (Some(Dim::Const(data)), Some(Dim::Const(index))) = (data, index) {
                 cx.demand(index <= data, || format!("there are {index} indices for {data} in axis {axis}"))?;
@@ -45,7 +45,7 @@ pub(super) fn scatter_elements(cx: &mut Cx<'_>) -> Option<Shapes> {
     let data = cx.dims(0)?;
     cx.rank(1, data.len())?;
     cx.rank(2, data.len())?;
-    cx.axis(0, data.len())?;
+    cx.axis(data.len())?;
     if let (Some(indices), Some(updates)) = (cx.dims(1), cx.dims(2)) {
         for (axis, (a, b)) in indices.iter().zip(updates).enumerate() {
             cx.equal(*a, *b, &format!("indices and updates differ in axis {axis}"))?;
@@ -78,7 +78,7 @@ pub(super) fn gather_nd(cx: &mut Cx<'_>) -> Option<Shapes> {
     cx.rank_from(1, 1)?;
     let (data, indices) = (cx.dims(0)?, cx.dims(1)?);
     let [outer @ .., Some(Dim::Const(depth))] = indices else { return None };
-    let batch = usize::try_from(cx.int("batch_dims", 0)).ok()?;
+    let batch = usize::try_from(cx.int("batch_dims")?).ok()?;
     for (a, b) in data.iter().zip(outer).take(batch) {
         cx.equal(*a, *b, "the batches differ")?;
     }
@@ -91,7 +91,7 @@ pub(super) fn gather_nd(cx: &mut Cx<'_>) -> Option<Shapes> {
 /// `OneHot`.
 pub(super) fn one_hot(cx: &mut Cx<'_>) -> Option<Shapes> {
     let indices = cx.dims(0)?;
-    let at = cx.axis(-1, indices.len().saturating_add(1))?;
+    let at = cx.axis(indices.len().saturating_add(1))?;
     cx.counts(2, 2, "values, off and on")?;
     let depth = cx.contents(1).filter(|d| d.len() == 1).map(|d| d[0]);
     let mut out: Dims = indices.into();

@@ -90,32 +90,37 @@ impl<'a> Cx<'a> {
         Some(chunks.iter().map(|c| f32::from_le_bytes(*c)).collect())
     }
 
-    pub(in crate::ops) fn int(&self, name: &str, default: i64) -> i64 {
-        self.node.int(name).unwrap_or(default)
+    /// The integer attribute called `name`, or its default.
+    pub(in crate::ops) fn int(&self, name: &str) -> Option<i64> {
+        self.node.at(self.opset).int(name)
     }
 
-    /// The element type that the integer attribute called `name` stands for, or that of `other` where it is absent or 0.
+    /// Whether the integer attribute called `name`, or its default, is there and not 0.
+    pub(in crate::ops) fn flag(&self, name: &str) -> Option<bool> {
+        self.node.at(self.opset).flag(name)
+    }
+
+    /// The element type that the integer attribute called `name` stands for, or that of `other` where it is 0 or absent without a
+    /// default.
     pub(in crate::ops) fn dtype_attr(
         &self,
         name: &str,
         other: impl FnOnce() -> Option<DType>,
     ) -> Option<DType> {
-        match self.node.int(name).filter(|code| *code != 0) {
-            Some(code) => i32::try_from(code).ok().and_then(DType::from_onnx),
-            None => other(),
+        if !self.flag(name)? {
+            return other();
         }
+        i32::try_from(self.int(name)?).ok().and_then(DType::from_onnx)
     }
 
+    /// The text attribute called `name`, or its default.
     pub(in crate::ops) fn text(&self, name: &str) -> Option<&'a str> {
-        match self.node.attr(name) {
-            Some(Attr::Str(text)) => Some(text),
-            _ => None,
-        }
+        self.node.at(self.opset).text(name)
     }
 
     /// The attribute `axis`, counted from the front; refutes one that does not exist.
-    pub(in crate::ops) fn axis(&mut self, default: i64, rank: usize) -> Option<usize> {
-        self.exists(self.int("axis", default), rank)
+    pub(in crate::ops) fn axis(&mut self, rank: usize) -> Option<usize> {
+        self.exists(self.int("axis")?, rank)
     }
 
     /// `at` counted from the front; refutes an axis that does not exist.

@@ -102,6 +102,14 @@ fn ints(values: &[i64]) -> Attr {
 }
 
 #[test]
+fn an_attribute_of_the_enclosing_function_has_no_default() {
+    let caller = Attr::Ref("keep".to_owned(), None);
+    assert_eq!(typed("ReduceSum", &["f32[2, 3]", "=1"], &[]), "f32[2, 1]");
+    assert_eq!(typed("ReduceSum", &["f32[2, 3]", "=1"], &[("keepdims", caller.clone())]), "Unknown");
+    assert_eq!(typed("Flatten", &["f32[2, 3, 4]"], &[("axis", caller)]), "Unknown");
+}
+
+#[test]
 fn elementwise_operators_broadcast_symbolic_extents() {
     assert_eq!(typed("Add", &["f32[s0, 1, 8]", "f32[s1, 1]"], &[]), "f32[s0, s1, 8]");
     assert_eq!(typed("Add", &["f32[s0]", "f32[s0]"], &[]), "f32[s0]");

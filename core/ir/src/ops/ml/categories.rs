@@ -84,11 +84,9 @@ fn fallback(c: &Call<'_>, dtype: DType) -> Res<Tensor> {
     };
     match (own, dtype.kind()) {
         (Some(own), _) => own.scalar(),
-        (None, Kind::Text) => {
-            Tensor::of_texts(Vec::new(), vec![c.text("default_string", "_Unused").to_owned()])
-        }
-        (None, Kind::Int) => Tensor::of_ints(dtype, Vec::new(), vec![c.int("default_int64", -1).into()]),
-        (None, _) => Tensor::of_floats(dtype, Vec::new(), vec![c.float("default_float", -0.0)]),
+        (None, Kind::Text) => Tensor::of_texts(Vec::new(), vec![c.text("default_string")?.to_owned()]),
+        (None, Kind::Int) => Tensor::of_ints(dtype, Vec::new(), vec![c.int("default_int64")?.into()]),
+        (None, _) => Tensor::of_floats(dtype, Vec::new(), vec![c.float("default_float")?]),
     }
 }
 
@@ -132,7 +130,7 @@ fn one_hot(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let places: HashMap<Key, usize> = keys(&names)?.into_iter().zip(0..).collect();
     let shape: Vec<usize> = x.shape().iter().copied().chain([names.len()]).collect();
     let mut out = vec![0.0; c.count(&shape)?];
-    let strict = c.int("zeros", 1) == 0;
+    let strict = !c.flag("zeros");
     for (at, key) in found.iter().enumerate() {
         match places.get(key) {
             Some(place) => out[at * names.len() + place] = 1.0,

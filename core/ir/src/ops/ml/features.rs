@@ -19,7 +19,7 @@ pub(in crate::ops) const OPS: &[Op] = &[
 
 /// 1 above the threshold, else 0.
 fn binarizer(c: &mut Call<'_>) -> Res<Vec<Value>> {
-    let (x, threshold) = (c.tensor(0)?, c.float("threshold", 0.0));
+    let (x, threshold) = (c.tensor(0)?, c.float("threshold")?);
     c.count(x.shape())?;
     let above = |x: f64| f64::from(u8::from(x > threshold));
     one(Tensor::of_numbers(x.dtype(), x.shape().to_vec(), x.floats()?.into_iter().map(above).collect())?)
@@ -52,7 +52,7 @@ fn scaler(c: &mut Call<'_>) -> Res<Vec<Value>> {
 /// Each row divided by its norm; a row of norm 0 stays.
 fn normalizer(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
-    let norm: fn(&[f64]) -> f64 = match c.text("norm", "MAX") {
+    let norm: fn(&[f64]) -> f64 = match c.text("norm")? {
         "MAX" => |row| row.iter().copied().fold(f64::NEG_INFINITY, f64::max),
         "L1" => |row| row.iter().map(|x| x.abs()).sum(),
         "L2" => |row| row.iter().map(|x| x * x).sum::<f64>().sqrt(),
@@ -77,8 +77,7 @@ fn imputer(c: &mut Call<'_>) -> Res<Vec<Value>> {
     };
     c.count(x.shape())?;
     if let Elements::Int(items) = x.elements() {
-        let (old, new) =
-            (c.int("replaced_value_int64", 0), c.ints("imputed_value_int64s").unwrap_or_default());
+        let (old, new) = (c.int("replaced_value_int64")?, c.ints("imputed_value_int64s").unwrap_or_default());
         check(new.len())?;
         let put = |(at, n): (usize, i128)| {
             if n == i128::from(old) { new[entry(new.len(), width, at)].into() } else { n }
@@ -86,8 +85,7 @@ fn imputer(c: &mut Call<'_>) -> Res<Vec<Value>> {
         let out = items.into_iter().enumerate().map(put).collect();
         return one(Tensor::of_ints(x.dtype(), x.shape().to_vec(), out)?);
     }
-    let (old, new) =
-        (c.float("replaced_value_float", 0.0), c.floats("imputed_value_floats").unwrap_or_default());
+    let (old, new) = (c.float("replaced_value_float")?, c.floats("imputed_value_floats").unwrap_or_default());
     check(new.len())?;
     let same = |x: f64| if old.is_nan() { x.is_nan() } else { x == old };
     let put = |(at, x): (usize, f64)| if same(x) { new[entry(new.len(), width, at)] } else { x };

@@ -10,7 +10,7 @@ pub(in crate::ops) const OPS: &[Op] = &[
     op("LinearClassifier").dtypes(infer::classes).infer(infer::classified).eval(classifier),
     op("LinearRegressor")
         .dtypes(infer::floats)
-        .infer(|cx| infer::targets(cx, Some(cx.int("targets", 1))))
+        .infer(|cx| infer::targets(cx, Some(cx.int("targets")?)))
         .eval(regressor),
 ];
 
@@ -39,8 +39,8 @@ fn sums(c: &Call<'_>, targets: Option<usize>) -> Res<(Rows, usize, Vec<f64>)> {
 }
 
 fn regressor(c: &mut Call<'_>) -> Res<Vec<Value>> {
-    let transform = Transform::named(c.text("post_transform", "NONE"))?;
-    let targets = usize::try_from(c.int("targets", 1)).unwrap_or(0);
+    let transform = Transform::named(c.text("post_transform")?)?;
+    let targets = usize::try_from(c.int("targets")?).unwrap_or(0);
     let (rows, targets, mut out) = sums(c, Some(targets))?;
     out.chunks_mut(targets.max(1)).for_each(|row| transform.apply(row));
     Ok(vec![scored(rows.count, targets, out)?])
@@ -49,7 +49,7 @@ fn regressor(c: &mut Call<'_>) -> Res<Vec<Value>> {
 /// The class of the largest score, and the scores. One score for two classes is that of the second; the first has its
 /// opposite.
 fn classifier(c: &mut Call<'_>) -> Res<Vec<Value>> {
-    let transform = Transform::named(c.text("post_transform", "NONE"))?;
+    let transform = Transform::named(c.text("post_transform")?)?;
     let classes = Classes::of(c, "classlabels_ints", "classlabels_strings");
     let (rows, mut targets, mut out) = sums(c, None)?;
     if targets == 1 && classes.len() == 2 {

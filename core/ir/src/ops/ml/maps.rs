@@ -69,10 +69,10 @@ fn cast_map(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let (keys, values) = entries(c)?;
     let mut order: Vec<(i64, usize)> = keys.longs()?.into_iter().zip(0..).collect();
     order.sort_unstable();
-    let places: Vec<Option<usize>> = match c.text("map_form", "DENSE") {
+    let places: Vec<Option<usize>> = match c.text("map_form")? {
         "DENSE" => order.into_iter().map(|(_, at)| Some(at)).collect(),
         "SPARSE" => {
-            let width = usize::try_from(c.int("max_map", 1)).unwrap_or(0);
+            let width = usize::try_from(c.int("max_map")?).unwrap_or(0);
             let mut places = vec![None; c.count(&[width])?];
             for (key, at) in order {
                 let Some(slot) = usize::try_from(key).ok().and_then(|key| places.get_mut(key)) else {
@@ -92,7 +92,7 @@ fn cast_map(c: &mut Call<'_>) -> Res<Vec<Value>> {
         _ => values.floats()?,
     };
     let at = |place: &Option<usize>| place.map_or(0.0, |at| numbers[at]);
-    one(match c.text("cast_to", "TO_FLOAT") {
+    one(match c.text("cast_to")? {
         "TO_FLOAT" => Tensor::of_floats(DType::F32, shape, places.iter().map(at).collect())?,
         "TO_INT64" => Tensor::of_numbers(DType::I64, shape, places.iter().map(at).collect())?,
         "TO_STRING" => {

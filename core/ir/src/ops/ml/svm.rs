@@ -59,10 +59,10 @@ fn vectors(c: &Call<'_>, count: usize, width: usize) -> Res<Vec<f64>> {
 /// A weighted sum of likenesses; of an anomaly detector, on which side of 0 it is.
 fn regressor(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let rows = Rows::of(c, c.tensor(0)?)?;
-    let transform = Transform::named(c.text("post_transform", "NONE"))?;
+    let transform = Transform::named(c.text("post_transform")?)?;
     let (weights, rho) = (c.floats("coefficients").unwrap_or_default(), c.floats("rho").unwrap_or_default());
     let rho = rho.first().copied().unwrap_or(0.0);
-    let count = usize::try_from(c.int("n_supports", 0)).unwrap_or(0);
+    let count = usize::try_from(c.int("n_supports")?).unwrap_or(0);
     c.count(&[rows.count, 1])?;
     c.spend((rows.items.len() as u64).saturating_mul(count.max(1) as u64))?;
     let mut out = Vec::with_capacity(rows.count);
@@ -73,8 +73,7 @@ fn regressor(c: &mut Call<'_>) -> Res<Vec<Value>> {
         let kernel = Kernel::of(c, "LINEAR")?;
         out.extend(rows.iter().map(|row| kernel.compare(row, &weights) + rho));
     } else {
-        let (vectors, kernel) =
-            (vectors(c, count, rows.width)?, Kernel::of(c, c.text("kernel_type", "LINEAR"))?);
+        let (vectors, kernel) = (vectors(c, count, rows.width)?, Kernel::of(c, c.text("kernel_type")?)?);
         if weights.len() != count {
             return invalid!("{} coefficients do not fit {count} vectors", weights.len());
         }
@@ -97,7 +96,7 @@ fn regressor(c: &mut Call<'_>) -> Res<Vec<Value>> {
 fn classifier(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let rows = Rows::of(c, c.tensor(0)?)?;
     let classes = Classes::of(c, "classlabels_ints", "classlabels_strings");
-    let transform = Transform::named(c.text("post_transform", "NONE"))?;
+    let transform = Transform::named(c.text("post_transform")?)?;
     let members = sizes(c.ints("vectors_per_class").unwrap_or_default())?;
     let count = members.iter().fold(0usize, |sum, n| sum.saturating_add(*n));
     if count == 0 {
@@ -122,7 +121,7 @@ fn classifier(c: &mut Call<'_>) -> Res<Vec<Value>> {
     if probable && (slopes.len() != pairs || shifts.len() != pairs) {
         return invalid!("{} and {} factors do not fit {pairs} pairs", slopes.len(), shifts.len());
     }
-    let kernel = Kernel::of(c, c.text("kernel_type", "LINEAR"))?;
+    let kernel = Kernel::of(c, c.text("kernel_type")?)?;
     let starts: Vec<usize> = members.iter().scan(0, |at, n| Some(std::mem::replace(at, *at + n))).collect();
     let width = if probable { groups } else { pairs };
     c.count(&[rows.count, width.max(2)])?;

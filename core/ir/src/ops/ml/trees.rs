@@ -224,9 +224,9 @@ fn forest(c: &Call<'_>) -> Res<Forest> {
 fn ensemble(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
     let (rows, forest) = (Rows::of(c, x)?, forest(c)?);
-    let targets = usize::try_from(c.int("n_targets", 0)).unwrap_or(0);
-    let transform = Transform::numbered(c.int("post_transform", 0))?;
-    let how = match c.int("aggregate_function", 1) {
+    let targets = usize::try_from(c.int("n_targets")?).unwrap_or(0);
+    let transform = Transform::numbered(c.int("post_transform")?)?;
+    let how = match c.int("aggregate_function")? {
         0 => Aggregate::Average,
         1 => Aggregate::Sum,
         2 => Aggregate::Min,
@@ -310,9 +310,9 @@ fn numbered(c: &Call<'_>, kind: &str) -> Res<Forest> {
 fn regressor(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let rows = Rows::of(c, c.tensor(0)?)?;
     let forest = numbered(c, "target")?;
-    let targets = usize::try_from(c.int("n_targets", 0)).unwrap_or(0);
-    let transform = Transform::named(c.text("post_transform", "NONE"))?;
-    let how = match c.text("aggregate_function", "SUM") {
+    let targets = usize::try_from(c.int("n_targets")?).unwrap_or(0);
+    let transform = Transform::named(c.text("post_transform")?)?;
+    let how = match c.text("aggregate_function")? {
         "AVERAGE" => Aggregate::Average,
         "SUM" => Aggregate::Sum,
         "MIN" => Aggregate::Min,
@@ -340,7 +340,7 @@ fn classifier(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let rows = Rows::of(c, c.tensor(0)?)?;
     let forest = numbered(c, "class")?;
     let classes = Classes::of(c, "classlabels_int64s", "classlabels_strings");
-    let transform = Transform::named(c.text("post_transform", "NONE"))?;
+    let transform = Transform::named(c.text("post_transform")?)?;
     let base = numbers(c, "base_values")?.unwrap_or_default();
     let ids = c.ints("class_ids").unwrap_or_default();
     let single = classes.len() == 2 && ids.windows(2).all(|pair| pair[0] == pair[1]);

@@ -52,7 +52,7 @@ pub(super) fn div(cx: &mut Cx<'_>) -> Option<Contents> {
 
 /// `Mod` with the sign of the divisor.
 pub(super) fn modulo(cx: &mut Cx<'_>) -> Option<Contents> {
-    if cx.int("fmod", 0) != 0 {
+    if cx.flag("fmod")? {
         return None;
     }
     pairs(cx, |symbols, a, b| {

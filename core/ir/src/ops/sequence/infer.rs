@@ -52,10 +52,10 @@ pub(super) fn item(cx: &mut Cx<'_>) -> Option<Types> {
 pub(super) fn split(cx: &mut Cx<'_>) -> Option<Types> {
     let dtype = cx.dtype(0)?;
     let Some(dims) = cx.dims(0) else { return sequence(Type::tensor(dtype, Shape::Unranked)) };
-    let at = cx.axis(0, dims.len())?;
+    let at = cx.axis(dims.len())?;
     let mut part: Dims = dims.into();
     if cx.input(1).is_none() {
-        if cx.int("keepdims", 1) == 0 {
+        if !cx.flag("keepdims")? {
             part.remove(at);
         } else {
             part[at] = Some(Dim::Const(1));
@@ -84,11 +84,11 @@ pub(super) fn element(cx: &Cx<'_>) -> Dtypes {
 /// `ConcatFromSequence`: how many there are is not known.
 pub(super) fn concat(cx: &mut Cx<'_>) -> Option<Shapes> {
     let mut out: Dims = inside(cx, 0)?.shape()?.dims()?.into();
-    if cx.int("new_axis", 0) != 0 {
-        let at = cx.axis(0, out.len().saturating_add(1))?;
+    if cx.flag("new_axis")? {
+        let at = cx.axis(out.len().saturating_add(1))?;
         out.insert(at, None);
     } else {
-        let at = cx.axis(0, out.len())?;
+        let at = cx.axis(out.len())?;
         out[at] = None;
     }
     one(out)

@@ -16,7 +16,7 @@ pub(super) fn concat(cx: &mut Cx<'_>) -> Option<Shapes> {
             total = None;
             continue;
         };
-        let at = cx.axis(0, dims.len())?;
+        let at = cx.axis(dims.len())?;
         total = total.zip(dims[at]).map(|(a, b)| cx.symbols.add(a, b));
         let Some(out) = &mut out else {
             out = Some(dims.into());
@@ -32,7 +32,7 @@ pub(super) fn concat(cx: &mut Cx<'_>) -> Option<Shapes> {
         }
     }
     let mut out = out?;
-    let at = cx.axis(0, out.len())?;
+    let at = cx.axis(out.len())?;
     out[at] = total;
     one(out)
 }
@@ -40,7 +40,7 @@ pub(super) fn concat(cx: &mut Cx<'_>) -> Option<Shapes> {
 /// `Split`.
 pub(super) fn split(cx: &mut Cx<'_>) -> Option<Shapes> {
     let dims = cx.dims(0)?;
-    let at = cx.axis(0, dims.len())?;
+    let at = cx.axis(dims.len())?;
     let count = cx.node.outputs.len();
     if cx.input(1).is_some() {
         cx.counts(1, count, "outputs")?;
@@ -60,7 +60,7 @@ pub(super) fn split(cx: &mut Cx<'_>) -> Option<Shapes> {
         },
         (None, Some(dim)) if count > 0 => {
             // Equal chunks, the last one smaller.
-            let n = cx.int("num_outputs", i64::try_from(count).ok()?).max(1);
+            let n = cx.int("num_outputs").unwrap_or(i64::try_from(count).ok()?).max(1);
             let whole = n.checked_sub(1)?;
             let rounded = cx.plus(dim, whole);
             let chunk = cx.symbols.floor_div(rounded, Dim::Const(n));
@@ -88,7 +88,7 @@ fn equal_parts(cx: &mut Cx<'_>, n: i64, count: i64) -> Option<()> {
             format!("{n} does not split into {count} equal parts")
         });
     }
-    let parts = cx.int("num_outputs", count);
+    let parts = cx.int("num_outputs").unwrap_or(count);
     // Branches that are not taken for such an extent may say so.
     cx.demand(parts <= n || !cx.always_runs(), || format!("{n} does not split into {parts} parts"))
 }

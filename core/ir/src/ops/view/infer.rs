@@ -29,7 +29,7 @@ pub(super) fn transpose(cx: &mut Cx<'_>) -> Option<Shapes> {
 pub(super) fn reshape(cx: &mut Cx<'_>) -> Option<Shapes> {
     let mut target = cx.shape_from(1)?;
     let input = cx.dims(0);
-    let allow_zero = cx.int("allowzero", 0) != 0;
+    let allow_zero = cx.flag("allowzero")?;
     let open: SmallVec<[usize; 2]> =
         (0..target.len()).filter(|i| target[*i] == Some(Dim::Const(-1))).collect();
     cx.demand(open.len() < 2, || "the shape leaves more than one extent open".to_owned())?;
@@ -80,7 +80,7 @@ fn rest(cx: &mut Cx<'_>, input: &[Option<Dim>], target: &[Option<Dim>], open: us
 /// `Flatten`.
 pub(super) fn flatten(cx: &mut Cx<'_>) -> Option<Shapes> {
     let dims = cx.dims(0)?;
-    let at = match cx.int("axis", 1) {
+    let at = match cx.int("axis")? {
         n if n == dims.len() as i64 => dims.len(),
         n => cx.exists(n, dims.len())?,
     };
@@ -169,17 +169,17 @@ pub(super) fn space_to_depth(cx: &mut Cx<'_>) -> Option<Shapes> {
 }
 
 /// The axes that `Shape` returns: `start..end`.
-fn shape_range(cx: &Cx<'_>, rank: usize) -> std::ops::Range<usize> {
+fn shape_range(cx: &Cx<'_>, rank: usize) -> Option<std::ops::Range<usize>> {
     let rank = rank as i64;
     let clamp = |n: i64| (if n < 0 { n.saturating_add(rank) } else { n }).clamp(0, rank) as usize;
-    let (start, end) = (clamp(cx.int("start", 0)), clamp(cx.int("end", rank)));
-    start..end.max(start)
+    let (start, end) = (clamp(cx.int("start")?), clamp(cx.int("end").unwrap_or(rank)));
+    Some(start..end.max(start))
 }
 
 /// `Shape`.
 pub(super) fn shape(cx: &mut Cx<'_>) -> Option<Shapes> {
     let Some(dims) = cx.dims(0) else { return one([None]) };
-    one([Some(Dim::Const(shape_range(cx, dims.len()).len() as i64))])
+    one([Some(Dim::Const(shape_range(cx, dims.len())?.len() as i64))])
 }
 
 /// `Identity` of what is no tensor.
@@ -209,7 +209,7 @@ pub(super) fn reshaped(cx: &mut Cx<'_>) -> Option<Contents> {
 /// `Shape`.
 pub(super) fn extents(cx: &mut Cx<'_>) -> Option<Contents> {
     let dims = cx.dims(0)?;
-    let dims = &dims[shape_range(cx, dims.len())];
+    let dims = &dims[shape_range(cx, dims.len())?];
     // An extent that is not known is still one number, the same wherever this value goes.
     held(dims.iter().map(|d| d.unwrap_or_else(|| cx.symbols.opaque())).collect())
 }

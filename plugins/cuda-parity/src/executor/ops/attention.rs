@@ -25,7 +25,7 @@ impl Heads {
         match *x.shape {
             [batch, heads, sequence, size] => Ok(Self::dense([batch, heads, sequence, size])),
             [batch, sequence, hidden] => {
-                let heads = usize::try_from(r.call.int(name, 0)).unwrap_or(0);
+                let heads = usize::try_from(r.call.int(name)?).unwrap_or(0);
                 if heads == 0 || !hidden.is_multiple_of(heads) {
                     return Err(Error::invalid(format!("{hidden} elements do not make {heads} heads")));
                 }
@@ -143,7 +143,7 @@ fn attention(r: &Request<'_, '_>) -> Res<Option<Work>> {
     }
     let rows = batch * q_heads * queries;
     let scale = match r.call.attr("scale") {
-        Some(_) => r.call.float("scale", 1.0),
+        Some(_) => r.call.float("scale")?,
         None => (size as f64).sqrt().recip(),
     };
     let out = if q.shape.len() == 3 {
@@ -158,8 +158,8 @@ fn attention(r: &Request<'_, '_>) -> Res<Option<Work>> {
     let before = past.map_or(0, |past| past.shape.get(2).copied().unwrap_or(0));
     numbers.extend([
         i64::from(r.call.flag("is_causal")),
-        r.call.int("left_window_size", -1),
-        r.call.int("right_window_size", -1),
+        r.call.int("left_window_size")?,
+        r.call.int("right_window_size")?,
         before as i64,
         i64::from(lengths.is_some() && before == 0),
     ]);
@@ -191,7 +191,7 @@ fn attention(r: &Request<'_, '_>) -> Res<Option<Work>> {
     ];
     let mut step =
         Step::new(Kernel::new("attention", FILE, &macros), Grid::Groups(rows as u64), places, numbers);
-    step.reals = vec![scale, r.call.float("softcap", 0.0)];
+    step.reals = vec![scale, r.call.float("softcap")?];
     work.steps.push(step);
     Ok(Some(work))
 }

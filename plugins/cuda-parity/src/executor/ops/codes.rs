@@ -13,8 +13,8 @@ fn entries(r: &Request<'_, '_>, x: &Operand, scale: &Operand) -> Res<Option<Vec<
     if volume(&scale.shape) == 1 && scale.shape.len() <= 1 {
         return Ok(Some(Vec::new()));
     }
-    let at = r.call.axis(1, x.shape.len())?;
-    if r.call.int("block_size", 0) != 0 || scale.shape != [x.shape[at]] {
+    let at = r.call.axis(x.shape.len())?;
+    if r.call.flag("block_size") || scale.shape != [x.shape[at]] {
         return Ok(None);
     }
     let behind = std::iter::repeat_n(1, x.shape.len() - at - 1);
@@ -33,7 +33,7 @@ fn arguments(r: &Request<'_, '_>, x: &Operand, entries: &[usize]) -> Vec<(usize,
 /// `(x - zero) · scale`.
 pub(super) fn dequantize(r: &Request<'_, '_>) -> Res<Option<Formula>> {
     let (x, scale) = (r.operand(0)?, r.operand(1)?);
-    let to = r.call.dtype("output_dtype", scale.dtype)?;
+    let to = r.call.dtype_or("output_dtype", scale.dtype)?;
     let (Some(entries), Some(wide)) = (entries(r, x, scale)?, tag(to)) else { return Ok(None) };
     if !x.dtype.is_int() || !to.is_float() || scale.dtype != to {
         return Ok(None);
@@ -48,9 +48,9 @@ pub(super) fn quantize(r: &Request<'_, '_>) -> Res<Option<Formula>> {
     let (x, scale) = (r.operand(0)?, r.operand(1)?);
     let to = match r.optional(2) {
         Some(zero) => zero.dtype,
-        None => r.call.dtype("output_dtype", DType::U8)?,
+        None => r.call.dtype_or("output_dtype", DType::U8)?,
     };
-    let precision = r.call.dtype("precision", scale.dtype)?;
+    let precision = r.call.dtype_or("precision", scale.dtype)?;
     let (Some(entries), Some(_)) = (entries(r, x, scale)?, tag(to)) else { return Ok(None) };
     let plain = x.dtype == scale.dtype && precision == x.dtype && matches!(x.dtype, DType::F32 | DType::F64);
     if !plain || !to.is_int() || to.bits() > 16 {

@@ -43,7 +43,7 @@ fn parts<'a>(r: &Request<'a, '_>) -> Res<Option<(&'a Operand, &'a Operand, usize
     if rank < 3 || weight.shape.len() != rank {
         return Err(Error::invalid(format!("shapes {:?} and {:?} have no windows", x.shape, weight.shape)));
     }
-    let groups = usize::try_from(r.call.int("group", 1)).unwrap_or(0);
+    let groups = usize::try_from(r.call.int("group")?).unwrap_or(0);
     let bias = r.optional(2).is_none_or(|bias| bias.dtype == x.dtype);
     if groups == 0 || weight.dtype != x.dtype {
         return Err(Error::invalid(format!("{} groups of {} and {}", groups, x.dtype, weight.dtype)));

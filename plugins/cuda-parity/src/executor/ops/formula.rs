@@ -35,7 +35,7 @@ pub(crate) fn formula(r: &Request<'_, '_>) -> Res<Option<Formula>> {
     }
     match r.call.op() {
         "Cast" => {
-            let to = r.call.dtype("to", DType::F32)?;
+            let to = r.call.dtype("to")?;
             return Ok(cast(r, x, to).map(|text| unary(x, to, text)));
         }
         "CastLike" => {
@@ -82,12 +82,12 @@ fn cast(r: &Request<'_, '_>, x: &Operand, to: DType) -> Option<String> {
     if x.dtype == to {
         return Some("$0".to_owned());
     }
-    if to == DType::F8E8M0 && r.call.text("round_mode", "up") != "up" {
+    if to == DType::F8E8M0 && r.call.text("round_mode").ok()? != "up" {
         return None;
     }
     let narrow = tag(to).is_none();
     Some(match (x.dtype.kind(), to.kind()) {
-        _ if narrow && r.call.int("saturate", 1) != 0 => format!("saturate_{wide}((double)$0)"),
+        _ if narrow && r.call.flag("saturate") => format!("saturate_{wide}((double)$0)"),
         (Kind::Float, Kind::Int) => format!("(W_{wide})whole((double)$0)"),
         (_, Kind::Bool) => "$0 != 0".to_owned(),
         _ => format!("(W_{wide})$0"),
@@ -153,7 +153,7 @@ fn integer(r: &Request<'_, '_>, dtype: DType) -> Option<(DType, String)> {
         "BitwiseNot" => "~$0".to_owned(),
         "BitShift" if !signed => {
             // All bits of the type, not of the wide one.
-            let shift = if r.call.text("direction", "") == "LEFT" { "left_u" } else { "right_u" };
+            let shift = if r.call.text("direction").ok()? == "LEFT" { "left_u" } else { "right_u" };
             format!("{shift}($0, $1)")
         }
         _ => return None,
@@ -164,7 +164,7 @@ fn integer(r: &Request<'_, '_>, dtype: DType) -> Option<(DType, String)> {
 fn float(r: &Request<'_, '_>, dtype: DType) -> Option<(DType, String)> {
     let (op, s, tag) = (r.call.op(), suffix(dtype), tag(dtype)?);
     let n = |x: f64| number(dtype, x);
-    let attr = |name: &str, default: f64| n(r.call.float(name, default));
+    let attr = |name: &str| r.call.float(name).map(n).ok();
     if let Some(text) = comparison(op) {
         return Some((DType::Bool, text.to_owned()));
     }
@@ -192,17 +192,17 @@ fn float(r: &Request<'_, '_>, dtype: DType) -> Option<(DType, String)> {
         "IsNaN" => return Some((DType::Bool, "$0 != $0".to_owned())),
         "IsInf" => {
             let side = |name: &str, sign: &str| {
-                if r.call.int(name, 1) != 0 { format!("$0 == {sign}INF_{s}") } else { "0".to_owned() }
+                if r.call.flag(name) { format!("$0 == {sign}INF_{s}") } else { "0".to_owned() }
             };
             let text = format!("{} || {}", side("detect_positive", ""), side("detect_negative", "-"));
             return Some((DType::Bool, text));
         }
         "Celu" => {
-            let alpha = attr("alpha", 1.0);
+            let alpha = attr("alpha")?;
             format!("relu_{s}($0) + smaller_{s}({alpha} * expm1_{s}($0 / {alpha}), {})", n(0.0))
         }
-        "Elu" => format!("$0 < 0 ? {} * expm1_{s}($0) : $0", attr("alpha", 1.0)),
-        "Gelu" => match r.call.text("approximate", "none") {
+        "Elu" => format!("$0 < 0 ? {} * expm1_{s}($0) : $0", attr("alpha")?),
+        "Gelu" => match r.call.text("approximate").ok()? {
             "none" => format!(
                 "{} * $0 * ({} + erf_{s}($0 * {}))",
                 n(0.5),
@@ -219,21 +219,21 @@ fn float(r: &Request<'_, '_>, dtype: DType) -> Option<(DType, String)> {
             _ => return None,
         },
         "HardSigmoid" => {
-            let (alpha, beta) = (attr("alpha", f64::from(0.2f32)), attr("beta", 0.5));
+            let (alpha, beta) = (attr("alpha")?, attr("beta")?);
             format!("clamp_{s}({alpha} * $0 + {beta}, {}, {})", n(0.0), n(1.0))
         }
         "HardSwish" => format!("$0 * clamp_{s}($0 / {} + {}, {}, {})", n(6.0), n(0.5), n(0.0), n(1.0)),
-        "LeakyRelu" => format!("$0 < 0 ? {} * $0 : $0", attr("alpha", f64::from(0.01f32))),
+        "LeakyRelu" => format!("$0 < 0 ? {} * $0 : $0", attr("alpha")?),
         "Mish" => format!("$0 * tanh_{s}(softplus_{s}($0))"),
         "PRelu" => "$0 < 0 ? $1 * $0 : $0".to_owned(),
         "Selu" => {
-            let alpha = attr("alpha", f64::from(1.673_263_2_f32));
-            format!("{} * ($0 < 0 ? {alpha} * expm1_{s}($0) : $0)", attr("gamma", f64::from(1.050_701_f32)))
+            let alpha = attr("alpha")?;
+            format!("{} * ($0 < 0 ? {alpha} * expm1_{s}($0) : $0)", attr("gamma")?)
         }
-        "Shrink" => format!("cut_{s}($0, {}, {})", attr("lambd", 0.5), attr("bias", 0.0)),
+        "Shrink" => format!("cut_{s}($0, {}, {})", attr("lambd")?, attr("bias")?),
         "Softsign" => format!("$0 / ({} + abs_{s}($0))", n(1.0)),
-        "Swish" => format!("$0 * sigmoid_{s}({} * $0)", attr("alpha", 1.0)),
-        "ThresholdedRelu" => format!("$0 > {} ? $0 : {}", attr("alpha", 1.0), n(0.0)),
+        "Swish" => format!("$0 * sigmoid_{s}({} * $0)", attr("alpha")?),
+        "ThresholdedRelu" => format!("$0 > {} ? $0 : {}", attr("alpha")?, n(0.0)),
         _ => return None,
     };
     Some((dtype, text))
@@ -251,8 +251,8 @@ fn clip(r: &Request<'_, '_>, x: &Operand) -> Option<Formula> {
                 arguments.push((index, Vec::new()));
                 format!("${}", arguments.len() - 1)
             }
-            None => match r.call.attr(name) {
-                Some(_) if x.dtype.is_float() => number(x.dtype, r.call.float(name, 0.0)),
+            None => match r.call.float_if_any(name) {
+                Some(bound) if x.dtype.is_float() => number(x.dtype, bound),
                 Some(_) => return None,
                 None => continue,
             },
@@ -279,7 +279,7 @@ fn batch(r: &Request<'_, '_>, x: &Operand) -> Res<Option<Formula>> {
         arguments.push((index, std::iter::once(channels).chain(behind).collect()));
     }
     let Some(wide) = tag(x.dtype) else { return Ok(None) };
-    let (s, epsilon) = (suffix(x.dtype), number(x.dtype, r.call.float("epsilon", f64::from(1e-5f32))));
+    let (s, epsilon) = (suffix(x.dtype), number(x.dtype, r.call.float("epsilon")?));
     let [scale, bias, mean, variance] = [1, 2, 3, 4].map(|k| format!("(W_{wide})${k}"));
     let text = format!("($0 - {mean}) / sqrt_{s}({variance} + {epsilon}) * {scale} + {bias}");
     Ok(Some(Formula { dtype: x.dtype, text, arguments }))

@@ -21,7 +21,7 @@ const ROOTS: usize = 1 << 24;
 /// Along one axis of a tensor whose last axis holds real parts, or real and imaginary ones.
 fn transform(r: &Request<'_, '_>) -> Res<Option<Work>> {
     let x = r.operand(0)?;
-    let axis = if r.call.opset < 20 { r.call.int("axis", 1) } else { r.call.long(2)?.unwrap_or(-2) };
+    let axis = if r.call.opset < 20 { r.call.int("axis")? } else { r.call.long(2)?.unwrap_or(-2) };
     let (inverse, onesided) = (r.call.flag("inverse"), r.call.flag("onesided"));
     let [axes @ .., given @ (1 | 2)] = &*x.shape else {
         return invalid(format!("the last axis of {:?} does not hold real and imaginary parts", x.shape));

@@ -71,7 +71,7 @@ fn one_hot(r: &Request<'_, '_>) -> Res<Option<Work>> {
     let (indices, values) = (r.operand(0)?, r.operand(2)?);
     let depth = r.call.number(1)?.filter(|d| (1.0..1e12).contains(d)).map(|d| d as usize);
     let Some(depth) = depth else { return Err(Error::invalid("the depth is not positive")) };
-    let at = r.call.axis(-1, indices.shape.len() + 1)?;
+    let at = r.call.axis(indices.shape.len() + 1)?;
     let mut shape = indices.shape.clone();
     shape.insert(at, depth);
     let (Some(unit), Some(index)) = (unit(values.dtype), tag(indices.dtype)) else { return Ok(None) };

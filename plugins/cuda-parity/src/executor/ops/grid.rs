@@ -25,13 +25,13 @@ fn sample(r: &Request<'_, '_>) -> Res<Option<Work>> {
     if batch != grids || *axes != spatial.len() || field.len() != spatial.len() || spatial.is_empty() {
         return Err(Error::invalid(format!("a grid {:?} does not fit the image {:?}", grid.shape, x.shape)));
     }
-    let reach = match r.call.text("mode", "linear") {
+    let reach = match r.call.text("mode")? {
         "nearest" => 0,
         "linear" | "bilinear" => 1,
         "cubic" | "bicubic" => 2,
         _ => return Ok(None),
     };
-    let padding = match r.call.text("padding_mode", "zeros") {
+    let padding = match r.call.text("padding_mode")? {
         "zeros" => 0,
         "border" => 1,
         "reflection" => 2,

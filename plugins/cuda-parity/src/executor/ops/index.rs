@@ -52,7 +52,7 @@ fn gathered(
 
 fn gather(r: &Request<'_, '_>) -> Res<Option<Work>> {
     let Some((data, indices, index)) = pair(r)? else { return Ok(None) };
-    let at = r.call.axis(0, data.shape.len())?;
+    let at = r.call.axis(data.shape.len())?;
     let (outer, inner) = data.shape.split_at(at);
     let inner = inner.get(1..).unwrap_or_default();
     let shape: Vec<usize> = outer.iter().chain(&indices.shape).chain(inner).copied().collect();
@@ -72,7 +72,7 @@ fn fit(data: &[usize], indices: &[usize], axis: usize) -> Res<()> {
 
 fn gather_elements(r: &Request<'_, '_>) -> Res<Option<Work>> {
     let Some((data, indices, index)) = pair(r)? else { return Ok(None) };
-    let axis = r.call.axis(0, data.shape.len())?;
+    let axis = r.call.axis(data.shape.len())?;
     fit(&data.shape, &indices.shape, axis)?;
     let steps = dense(&data.shape);
     let head = [data.shape.len() as i64, axis as i64, data.shape[axis] as i64, steps[axis]];
@@ -101,8 +101,8 @@ fn slices<'a>(
 
 fn gather_nd(r: &Request<'_, '_>) -> Res<Option<Work>> {
     let Some((data, indices, index)) = pair(r)? else { return Ok(None) };
-    let batch = usize::try_from(r.call.int("batch_dims", 0))
-        .map_err(|_| Error::invalid("`batch_dims` is negative"))?;
+    let batch =
+        usize::try_from(r.call.int("batch_dims")?).map_err(|_| Error::invalid("`batch_dims` is negative"))?;
     let (outer, named, inner) = slices(&data.shape, &indices.shape, batch)?;
     let shape: Vec<usize> = outer.iter().chain(inner).copied().collect();
     let per_batch = volume(outer.get(batch..).unwrap_or_default()).max(1);
@@ -114,7 +114,7 @@ fn gather_nd(r: &Request<'_, '_>) -> Res<Option<Work>> {
 fn join(r: &Request<'_, '_>, dtype: DType) -> Res<Option<String>> {
     let (s, tag) = (suffix(dtype), tag(dtype));
     let Some(tag) = tag else { return Ok(None) };
-    let reduction = r.call.text("reduction", "none");
+    let reduction = r.call.text("reduction")?;
     Ok(match (reduction, dtype.kind()) {
         ("none", _) => Some("(y)".to_owned()),
         (_, Kind::Bool | Kind::Complex | Kind::Text) => None,
@@ -151,7 +151,7 @@ fn scatter_elements(r: &Request<'_, '_>) -> Res<Option<Work>> {
     if indices.shape != updates.shape {
         return invalid(format!("indices of {:?} do not fit updates of {:?}", indices.shape, updates.shape));
     }
-    let axis = r.call.axis(0, data.shape.len())?;
+    let axis = r.call.axis(data.shape.len())?;
     fit(&data.shape, &indices.shape, axis)?;
     let steps = dense(&data.shape);
     let all = volume(&indices.shape);

@@ -101,7 +101,7 @@ fn reshape(r: &Request<'_, '_>) -> Res<Option<Work>> {
 fn flatten(r: &Request<'_, '_>) -> Res<Option<Work>> {
     same(r, |x| {
         let rank = x.shape.len();
-        let at = match r.call.int("axis", 1) {
+        let at = match r.call.int("axis")? {
             n if n == rank as i64 => rank,
             n => front(n, rank)?,
         };
@@ -201,7 +201,7 @@ fn tile(r: &Request<'_, '_>) -> Res<Option<Work>> {
 
 fn block<'a>(r: &Request<'a, '_>) -> Res<(&'a Operand, [usize; 4], usize)> {
     let x = r.operand(0)?;
-    let block = usize::try_from(r.call.int("blocksize", 0)).unwrap_or(0);
+    let block = usize::try_from(r.call.int("blocksize")?).unwrap_or(0);
     match *x.shape {
         [n, c, h, w] if block > 0 => Ok((x, [n, c, h, w], block)),
         _ => invalid(format!("shape {:?} and the block size {block} do not fit", x.shape)),
@@ -214,7 +214,7 @@ fn depth_to_space(r: &Request<'_, '_>) -> Res<Option<Work>> {
     if inner * b * b != c {
         return invalid(format!("{c} channels do not make blocks of {b}"));
     }
-    let (split, perm) = match r.call.text("mode", "DCR") {
+    let (split, perm) = match r.call.text("mode")? {
         "DCR" => ([n, b, b, inner, h, w], [0, 3, 4, 1, 5, 2]),
         "CRD" => ([n, inner, b, b, h, w], [0, 1, 4, 2, 5, 3]),
         other => return invalid(format!("unknown mode `{other}`")),
@@ -227,7 +227,7 @@ fn space_to_depth(r: &Request<'_, '_>) -> Res<Option<Work>> {
     if h % b != 0 || w % b != 0 {
         return invalid(format!("{h} × {w} does not make blocks of {b}"));
     }
-    let perm = match r.call.text("mode", "DCR") {
+    let perm = match r.call.text("mode")? {
         "DCR" => [0, 3, 5, 1, 2, 4],
         "CRD" => [0, 1, 3, 5, 2, 4],
         other => return invalid(format!("unknown mode `{other}`")),
@@ -239,7 +239,7 @@ fn space_to_depth(r: &Request<'_, '_>) -> Res<Option<Work>> {
 fn triangle(r: &Request<'_, '_>) -> Res<Option<Work>> {
     let x = r.operand(0)?;
     let [.., rows, columns] = *x.shape else { return invalid("there is no matrix".to_owned()) };
-    let (k, upper) = (r.call.long(1)?.unwrap_or(0), r.call.int("upper", 1) != 0);
+    let (k, upper) = (r.call.long(1)?.unwrap_or(0), r.call.flag("upper"));
     let Some(kernel) = kernel("triangle", x.dtype) else { return Ok(None) };
     let count = volume(&x.shape);
     let numbers = vec![count as i64, rows as i64, columns as i64, k, i64::from(upper)];

@@ -146,7 +146,7 @@ fn gemm(r: &Request<'_, '_>) -> Res<Option<Work>> {
     if depth != other || a.dtype != b.dtype {
         return Err(mismatch(a, b));
     }
-    let (alpha, beta) = (r.call.float("alpha", 1.0), r.call.float("beta", 1.0));
+    let (alpha, beta) = (r.call.float("alpha")?, r.call.float("beta")?);
     let added = r.optional(2);
     // A scaled part, and one of integers, is left to the processor.
     if !a.dtype.is_float() || (added.is_some() && beta != 1.0) || r.call.opset < 7 {
@@ -215,7 +215,7 @@ fn letters(equation: &str, operands: usize) -> Option<(Vec<Vec<u8>>, Vec<u8>)> {
 /// A product of two tensors whose letters are those of a stack, of rows, of columns, and of summed axes: each side
 /// is transposed to that order, multiplied, and the result transposed to its own.
 fn einsum(r: &Request<'_, '_>) -> Res<Option<Work>> {
-    let ([Some(a), Some(b)], equation) = (r.operands, r.call.text("equation", "")) else { return Ok(None) };
+    let ([Some(a), Some(b)], equation) = (r.operands, r.call.text("equation")?) else { return Ok(None) };
     let Some((inputs, out)) = letters(equation, 2) else { return Ok(None) };
     let [left, right] = inputs.as_slice() else { return Ok(None) };
     let distinct = |list: &[u8]| (0..list.len()).all(|k| !list[k + 1..].contains(&list[k]));

@@ -7,7 +7,7 @@ use crate::executor::device::Grid;
 use crate::executor::source::{Kernel, stored};
 
 pub(super) const OPS: &[Line] = &[
-    ("Cast", &[], |r| Ok(cast(r.operand(0)?, r.call.dtype("to", DType::F32)?))),
+    ("Cast", &[], |r| Ok(cast(r.operand(0)?, r.call.dtype("to")?))),
     ("CastLike", &[], |r| Ok(cast(r.operand(0)?, r.operand(1)?.dtype))),
 ];
 

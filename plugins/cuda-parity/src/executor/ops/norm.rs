@@ -31,9 +31,9 @@ fn softmax(r: &Request<'_, '_>, log: bool) -> Res<Option<Work>> {
     let x = r.operand(0)?;
     let Some(tag) = tag(x.dtype).filter(|_| x.dtype.is_float()) else { return Ok(None) };
     let [outer, extent, inner] = if r.call.opset >= 13 {
-        cut(&x.shape, r.call.axis(-1, x.shape.len())?)
+        cut(&x.shape, r.call.axis(x.shape.len())?)
     } else {
-        let axis = r.call.axis(1, x.shape.len().max(1))?;
+        let axis = r.call.axis(x.shape.len().max(1))?;
         let (outer, inner) = x.shape.split_at(axis.min(x.shape.len()));
         [volume(outer) as i64, volume(inner) as i64, 1]
     };
@@ -68,7 +68,7 @@ impl Runs {
         let groups = if self.size == 0 { 0 } else { self.count as u64 };
         let mut step =
             Step::new(Kernel::new("normalise", NORM, &macros), Grid::Groups(groups), places, numbers);
-        step.reals = vec![r.call.float("epsilon", f64::from(1e-5f32))];
+        step.reals = vec![r.call.float("epsilon").ok()?];
         Some(step).filter(|_| x.dtype.is_float() && statistics.is_float())
     }
 }
@@ -77,13 +77,13 @@ impl Runs {
 /// operator.
 fn layer(r: &Request<'_, '_>, centred: bool) -> Res<Option<Work>> {
     let x = r.operand(0)?;
-    let at = r.call.axis(-1, x.shape.len())?;
+    let at = r.call.axis(x.shape.len())?;
     let (outer, inner) = x.shape.split_at(at);
     let fits = |index: usize| r.optional(index).is_none_or(|p| p.shape == inner && p.dtype == x.dtype);
     if !fits(1) || !fits(2) {
         return Ok(None);
     }
-    let stash = r.call.dtype("stash_type", DType::F32)?;
+    let stash = r.call.dtype("stash_type")?;
     // Half of the operator is computed in the stash type, which is the wide one here.
     if stash != DType::F32 && stash != x.dtype {
         return Ok(None);
@@ -146,7 +146,7 @@ fn instance(r: &Request<'_, '_>) -> Res<Option<Work>> {
 fn group(r: &Request<'_, '_>) -> Res<Option<Work>> {
     let x = r.operand(0)?;
     let (batch, channels, size) = channels(x)?;
-    let groups = usize::try_from(r.call.int("num_groups", 0)).unwrap_or(0);
+    let groups = usize::try_from(r.call.int("num_groups")?).unwrap_or(0);
     if groups == 0 || !channels.is_multiple_of(groups) {
         return Err(Error::invalid(format!("{channels} channels do not make {groups} groups")));
     }

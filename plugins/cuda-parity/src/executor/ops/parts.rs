@@ -43,12 +43,12 @@ pub(crate) fn joined(parts: &[&Operand], axis: usize) -> Res<Option<Work>> {
 fn concat(r: &Request<'_, '_>) -> Res<Option<Work>> {
     let parts: Vec<&Operand> = (0..r.operands.len()).map(|index| r.operand(index)).collect::<Res<_>>()?;
     let rank = parts.first().map_or(0, |part| part.shape.len());
-    joined(&parts, r.call.axis(1, rank)?)
+    joined(&parts, r.call.axis(rank)?)
 }
 
 fn split(r: &Request<'_, '_>) -> Res<Option<Work>> {
     let x = r.operand(0)?;
-    let axis = r.call.axis(0, x.shape.len())?;
+    let axis = r.call.axis(x.shape.len())?;
     let extent = x.shape[axis];
     let given = match r.call.longs(1)? {
         Some(parts) => Some(parts),
@@ -141,7 +141,7 @@ fn pad(r: &Request<'_, '_>) -> Res<Option<Work>> {
     }
     let grown = x.shape.iter().zip(before.iter().zip(&after)).map(|(d, (b, a))| *d as i64 + b + a);
     let shape = sizes(&grown.collect::<Vec<_>>())?;
-    let mode = match r.call.text("mode", "constant") {
+    let mode = match r.call.text("mode")? {
         "constant" => return Ok(padded(r, x, shape, &before, &after)),
         "edge" => 1,
         "reflect" => 2,

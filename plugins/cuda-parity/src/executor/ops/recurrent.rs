@@ -138,7 +138,7 @@ impl Source {
             let parameter = |list: &Option<Vec<f64>>| list.as_ref().and_then(|l| l.get(place).copied());
             *slot = activation(name, parameter(&alphas), parameter(&betas), x.dtype)?;
         }
-        let held = match r.call.float("clip", f64::INFINITY) {
+        let held = match r.call.float_if_any("clip").unwrap_or(f64::INFINITY) {
             f64::INFINITY => "(x)".to_owned(),
             clip => {
                 let [low, high] = [-clip, clip].map(|bound| number(x.dtype, bound));
@@ -166,7 +166,7 @@ impl Source {
 
 fn layer(r: &Request<'_, '_>, kind: &Kind) -> Res<Option<Work>> {
     let x = r.operand(0)?;
-    if r.call.float("clip", f64::INFINITY) < 0.0 {
+    if r.call.float_if_any("clip").unwrap_or(f64::INFINITY) < 0.0 {
         return Err(Error::invalid("a bound of activations is negative"));
     }
     let Some(extents) = Extents::of(r, kind)? else { return Ok(None) };
@@ -180,7 +180,7 @@ fn layer(r: &Request<'_, '_>, kind: &Kind) -> Res<Option<Work>> {
     let mut steps = Vec::new();
     for direction in 0..extents.directions {
         let Some(source) = Source::of(r, kind, x, direction) else { return Ok(None) };
-        let reverse = direction == 1 || r.call.text("direction", "forward") == "reverse";
+        let reverse = direction == 1 || r.call.text("direction")? == "reverse";
         let launch = |name: &'static str, grid: Grid, step: usize| {
             Step::new(source.kernel(name), grid, places.clone(), extents.numbers(direction, reverse, step))
         };

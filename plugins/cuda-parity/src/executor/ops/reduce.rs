@@ -143,7 +143,7 @@ impl Reduction {
 fn reduce(r: &Request<'_, '_>, how: &Reduction) -> Res<Option<Work>> {
     let x = r.operand(0)?;
     let axes = r.call.axes(1, x.shape.len())?.unwrap_or_default();
-    let keep = r.call.int("keepdims", 1) != 0;
+    let keep = r.call.flag("keepdims");
     if axes.is_empty() && r.call.flag("noop_with_empty_axes") {
         return Ok(None);
     }

@@ -40,14 +40,14 @@ const NO_JOIN: [&str; 2] = ["0", "(x)"];
 
 fn extreme(r: &Request<'_, '_>, largest: bool) -> Res<Option<Work>> {
     let x = r.operand(0)?;
-    let at = r.call.axis(0, x.shape.len())?;
+    let at = r.call.axis(x.shape.len())?;
     let cut = cut(&x.shape, at);
     if cut[1] == 0 {
         return Err(Error::invalid(format!("axis {at} has no elements")));
     }
     let more = [i64::from(largest), i64::from(r.call.flag("select_last_index"))];
     let mut shape = x.shape.clone();
-    if r.call.int("keepdims", 1) != 0 {
+    if r.call.flag("keepdims") {
         shape[at] = 1;
     } else {
         shape.remove(at);
@@ -67,8 +67,8 @@ fn running(r: &Request<'_, '_>, start: &str, join: &str) -> Res<Option<Work>> {
 
 fn top(r: &Request<'_, '_>) -> Res<Option<Work>> {
     let x = r.operand(0)?;
-    let at = r.call.axis(-1, x.shape.len())?;
-    let k = r.call.long(1)?.unwrap_or_else(|| r.call.int("k", 0));
+    let at = r.call.axis(x.shape.len())?;
+    let k = r.call.long(1)?.map_or_else(|| r.call.int("k"), Ok)?;
     let cut = cut(&x.shape, at);
     let Some(count) = usize::try_from(k).ok().filter(|_| k <= cut[1]) else {
         return Err(Error::invalid(format!("{k} elements cannot be picked out of {}", cut[1])));
@@ -78,7 +78,7 @@ fn top(r: &Request<'_, '_>) -> Res<Option<Work>> {
     }
     let mut shape = x.shape.clone();
     shape[at] = count;
-    let more = [k, r.call.int("largest", 1)];
+    let more = [k, r.call.int("largest")?];
     let places = vec![Place::Input(0), Place::Output(0), Place::Output(1)];
     let Some(mut step) = step("top", x, cut, &more, places, NO_JOIN) else { return Ok(None) };
     if volume(&shape) == 0 {

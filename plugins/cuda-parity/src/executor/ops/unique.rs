@@ -23,7 +23,7 @@ const DIFFERENT: usize = 2;
 fn unique(r: &Request<'_, '_>) -> Res<Option<Work>> {
     let x = r.operand(0)?;
     let (shape, at) = match r.call.attr("axis") {
-        Some(_) => (x.shape.clone(), r.call.axis(0, x.shape.len())?),
+        Some(_) => (x.shape.clone(), r.call.axis(x.shape.len())?),
         None => (vec![volume(&x.shape)], 0),
     };
     let [outer, extent, inner] = cut(&shape, at);
@@ -34,7 +34,7 @@ fn unique(r: &Request<'_, '_>) -> Res<Option<Work>> {
         return Ok(None);
     }
     let file = format!("typedef {unit} UNIT;\n{FILE}");
-    let numbers = vec![outer, extent, inner, i64::from(r.call.int("sorted", 1) != 0)];
+    let numbers = vec![outer, extent, inner, i64::from(r.call.flag("sorted"))];
     let step = |name, more: &[Place]| {
         let places = [Place::Input(0), FIRSTS].iter().chain(more).copied().collect();
         Step::new(

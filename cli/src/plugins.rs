@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use onnxport_core::diagnose::{Code, Diagnostic, Report};
-use onnxport_core::host::{Host, PluginRoot, Search};
+use onnxport_core::host::{Absent, Host, PluginRoot, Search};
 use onnxport_core::session::HOST_ROOT;
 use onnxport_core::verify::{Executor, Runtime};
 use onnxport_requests::Plugins;
@@ -24,8 +24,18 @@ pub(crate) const LINKED: &[&PluginRoot] = &[
     // Of two executors, the first one is the default.
     &onnxport_ort::ROOT,
     &onnxport_reference::ROOT,
+    #[cfg(feature = "cuda")]
     &onnxport_cuda_parity::ROOT,
     &onnxport_torchvision::ROOT,
+];
+
+/// The plugins of this repository that are not linked in.
+const ABSENT: &[Absent] = &[
+    #[cfg(not(feature = "cuda"))]
+    Absent {
+        id: "cuda-parity",
+        help: "this build leaves it out: in a clone of onnxport, `cargo xtask plugins` builds and installs it",
+    },
 ];
 
 /// Returns the options about plugins, except for their libraries, by name.
@@ -46,6 +56,7 @@ pub(crate) fn host(plugins: &Plugins) -> Result<Host, Report> {
     let search = plugins.search();
     let search = Search {
         sections: known::tables(),
+        absent: ABSENT,
         // The last one counts: the command's own.
         choices: choices.into_iter().chain(search.choices).collect(),
         ..search

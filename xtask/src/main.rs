@@ -2,6 +2,7 @@
 //!
 //! - `cargo xtask test` checks everything; `--fast` skips the steps that need Python.
 //! - `cargo xtask python` builds the extension module of the Python package and puts it beside it.
+//! - `cargo xtask plugins` builds and installs the plugins that the command does not contain.
 //! - `cargo xtask conformance` runs the backend tests of the `onnx` package.
 //! - `cargo xtask gpu` runs the tests that need a GPU; `--pack DIR` packs them for a machine without Rust.
 //! - `cargo xtask freeze` pins a revision of the contract when it is released.
@@ -19,6 +20,7 @@ mod freeze;
 mod generate;
 mod gpu;
 mod imports;
+mod plugins;
 mod python;
 mod skipped;
 mod step;
@@ -32,6 +34,8 @@ const USAGE: &str = "\
 usage: cargo xtask test [--fast]    run all checks and tests; --fast leaves out what needs Python
        cargo xtask python [--release]
                                     build the Python package's extension module, and put it beside the package
+       cargo xtask plugins [DIR]    build the plugins that the command does not contain, such as that for GPUs, and put
+                                    them where it looks for plugins, or into a folder
        cargo xtask gen [contract] [--check]
                                     write what is generated, or check that it is current;
                                     `contract` is the part that needs no Python
@@ -50,6 +54,8 @@ fn main() -> ExitCode {
         ["test", "--fast"] => Ok(test::run(test::Scope::Fast)),
         ["python"] => extension::run(false),
         ["python", "--release"] => extension::run(true),
+        ["plugins"] => plugins::run(None),
+        ["plugins", folder] => plugins::run(Some(folder.as_ref())),
         ["gen", "contract"] => contract::run(&root(), generate::Mode::Write),
         ["gen", "contract", "--check"] => contract::run(&root(), generate::Mode::Check),
         ["freeze", revision] => freeze::run(revision),

@@ -69,8 +69,9 @@ pub(crate) fn run(scope: Scope) -> bool {
         Err(why) => steps.fail("imports", &why),
     }
     // Together: apart, the features of what both depend on differ, and nearly all is built twice. Beside the steps that
-    // follow, whose longest parts keep one core.
+    // follow, whose longest parts keep one core. With the features of a wheel, which is built of the same crates.
     let release = ["build", "--release", "--quiet", "-p", "onnxport", "-p", "onnxport-python"];
+    let release = [&release[..], &["--features", wheel::FEATURES]].concat();
     let release = (scope == Scope::All).then(|| Background::start("cargo build", &mut cargo(&release)));
     let clippy = ["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"];
     steps.check("cargo clippy", &mut cargo(&clippy));

@@ -7,6 +7,9 @@ use crate::python::interpreter;
 use crate::step::Steps;
 use crate::target;
 
+/// The features of the package in a wheel, as `pyproject.toml` has them.
+pub(crate) const FEATURES: &str = "onnxport-python/cuda";
+
 /// The most bytes that the wheel may have.
 const MOST: u64 = 20 << 20;
 

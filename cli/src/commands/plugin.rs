@@ -3,11 +3,12 @@
 mod check;
 mod new;
 
+use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use onnxport_core::diagnose::{Code, Diagnostic};
-use onnxport_core::host::{self, Manifest, Plugin, manifest};
+use onnxport_core::host::{self, Absent, Manifest, Plugin, manifest};
 use onnxport_requests::Plugins;
 use serde_json::Value;
 
@@ -79,10 +80,14 @@ fn list(arguments: &ListArguments) -> CommandResult {
             ]
         })
         .collect();
-    let mut outcome =
-        Outcome::ok().with("plugins", host.plugins.iter().map(PluginJson::from).collect::<Vec<_>>());
+    let mut outcome = Outcome::ok()
+        .with("plugins", host.plugins.iter().map(PluginJson::from).collect::<Vec<_>>())
+        .with("absent", &host.absent);
     outcome.summary = format!("{}\n", bold(&count(rows.len(), "plugin")));
     outcome.text = table(&rows);
+    for Absent { id, help } in &host.absent {
+        let _ = writeln!(outcome.text, "{}: {help}", bold(id));
+    }
     Ok(outcome)
 }
 

@@ -13,6 +13,7 @@ use onnxport_core::bisect::modules::Pieces;
 use onnxport_core::bisect::{self, passes::Steps};
 use onnxport_core::diagnose::render::DiagnosticJson;
 use onnxport_core::diff::Diff;
+use onnxport_core::host::Absent;
 use onnxport_core::inspect::{ModelParts, ModelSummary, ProgramSummary, WeightForm, WeightTable};
 use onnxport_core::legalise::Legalised;
 use onnxport_core::lower::Provided;
@@ -101,7 +102,7 @@ fields! {
     REPORT { "report": ReportJson }
     OPS { "ops": Vec<OpJson> }
     RULES { "rules": Vec<RuleJson> }
-    PLUGINS { "plugins": Vec<PluginJson> }
+    PLUGINS { "plugins": Vec<PluginJson>, "absent": Vec<Absent> }
     PROBED {
         "library": String,
         "passed": usize,

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 
 use crate::program::repository;
 
@@ -33,6 +34,17 @@ pub(crate) fn build(folder: &str, name: &str, profile: &str) -> PathBuf {
     let library = built(name, profile);
     assert!(library.is_file(), "{} is missing", library.display());
     library
+}
+
+/// The plugin for GPUs, which the command does not contain.
+pub(crate) fn cuda_parity() -> &'static str {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    let library = LIBRARY.get_or_init(|| {
+        let package = ["rustc", "--quiet", "-p", "onnxport-cuda-parity", "--lib"];
+        cargo(repository(), &[&package[..], &["--crate-type", "cdylib", "--features", "cdylib"]].concat());
+        built("onnxport_cuda_parity", "dev")
+    });
+    library.to_str().expect("UTF-8")
 }
 
 /// Compiles a file in C that lies here, against the header of the contract.

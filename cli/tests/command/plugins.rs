@@ -3,7 +3,10 @@
 use std::path::Path;
 use std::process::Output;
 
-use crate::program::{command, json};
+use serde_json::Value;
+
+use crate::library::cuda_parity;
+use crate::program::{command, folder, json, write_model};
 
 fn onnxport(arguments: &[&str], folder: &Path) -> Output {
     command(folder, arguments)
@@ -26,9 +29,36 @@ fn linked_in_plugins_are_listed() {
     let listed = json(&output);
     let plugins = listed["plugins"].as_array().expect("a list");
     let ids: Vec<_> = plugins.iter().map(|plugin| plugin["id"].as_str().unwrap_or_default()).collect();
-    assert_eq!(ids, ["aten", "optimise", "fusions", "ort", "reference", "cuda-parity", "torchvision"]);
+    assert_eq!(ids, ["aten", "optimise", "fusions", "ort", "reference", "torchvision"]);
     assert!(plugins.iter().all(|plugin| plugin["source"] == "linked" && plugin["contract"] == "1.0"));
     assert!(plugins[0]["lowerings"].as_u64().is_some_and(|n| n > 500));
+    assert_eq!(listed["absent"][0]["id"], "cuda-parity");
+    let loaded = onnxport(&["plugin", "list", "--json", "--plugin", cuda_parity()], folder.path());
+    let loaded = json(&loaded);
+    assert_eq!(
+        (&loaded["plugins"][6]["id"], &loaded["absent"]),
+        (&"cuda-parity".into(), &Value::Array(vec![]))
+    );
+}
+
+#[test]
+fn a_plugin_that_is_left_out_is_an_error_that_says_how_to_get_it() {
+    let (folder, at) = folder();
+    write_model(at("m.onnx"), "opset 20\ngraph {\n  input %x: f32[4]\n  %0 = Exp(%x)\n  output %0 as y\n}\n");
+    let verify = ["verify", "m.onnx", "--executor", "reference", "--reference", "evaluator", "--json"];
+    for (arguments, code) in [
+        (&["run", "m.onnx", "--random", "--executor", "cuda-parity", "--json"][..], "OP807"),
+        (&[&verify[..], &["--comparer", "cuda-parity"]].concat(), "OP720"),
+        (&["ops", "--plugin-option", "cuda-parity.device=1", "--json"], "OP820"),
+    ] {
+        let output = onnxport(arguments, folder.path());
+        let said = &json(&output)["diagnostics"][0];
+        assert_eq!(said["code"], code, "{arguments:?}: {said}");
+        assert!(said["help"].as_str().is_some_and(|help| help.contains("cargo xtask plugins")), "{said}");
+    }
+    let text = onnxport(&["plugin", "list"], folder.path());
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert!(text.contains("cuda-parity: this build leaves it out"), "{text}");
 }
 
 #[test]

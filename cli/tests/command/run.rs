@@ -7,6 +7,7 @@ use onnxport_core::run::Given;
 use onnxport_core::write::{WriteOptions, write};
 use serde_json::Value;
 
+use crate::library::cuda_parity;
 use crate::program::{MLP, folder, json, onnxport, write_model};
 
 /// A folder with the MLP as an ONNX model, whose dimension is called `batch`.
@@ -54,8 +55,8 @@ fn the_reference_verifies_where_nothing_else_does() {
 #[test]
 fn a_gpu_that_is_missing_is_an_error_with_a_next_step() {
     let (_folder, at) = mlp();
-    let output =
-        onnxport(&["verify", &at("m.onnx"), "--against", MLP, "--json", "--executor", "cuda-parity"]);
+    let verify = ["verify", &at("m.onnx"), "--against", MLP, "--json"];
+    let output = onnxport(&[&verify[..], &["--plugin", cuda_parity(), "--executor", "cuda-parity"]].concat());
     let said = json(&output);
     if output.status.code() == Some(0) {
         assert!(

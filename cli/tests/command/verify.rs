@@ -9,6 +9,7 @@ use onnxport_core::verify::{Executor, Feed, Output as Tensor};
 use onnxport_core::write::{self, WriteOptions};
 use serde_json::Value;
 
+use crate::library::cuda_parity;
 use crate::program::{MLP, answer, command, folder, has_runtime, json, onnxport, repository, write_model};
 
 /// Converts the MLP with further options; returns the folder and the path of the model.
@@ -209,7 +210,7 @@ fn a_model_with_changed_weights_is_run_and_measured() {
 fn without_its_gpu_a_comparer_is_an_error_or_the_host_compares() {
     let (_folder, model) = convert(&["--quiet"]);
     let verify = ["verify", &model, "--against", MLP, "--executor", "reference", "--json"];
-    let chosen = ["--comparer", "cuda-parity", "--comparer-option", "device=9999"];
+    let chosen = ["--plugin", cuda_parity(), "--comparer", "cuda-parity", "--comparer-option", "device=9999"];
     let strict = onnxport(&[&verify[..], &chosen[..]].concat());
     assert_eq!(strict.status.code(), Some(4), "{}", String::from_utf8_lossy(&strict.stdout));
     assert_eq!(json(&strict)["diagnostics"][0]["code"], "OP720");

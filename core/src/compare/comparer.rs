@@ -33,10 +33,11 @@ impl Comparer {
         let find = |plugin: &&Plugin| plugin.id == id;
         let Some((id, table)) = comparers().find(find).and_then(|p| Some((p.id, p.comparer?))) else {
             let known: Vec<&str> = comparers().map(|plugin| plugin.id).collect();
-            let help = if known.is_empty() {
+            let is_absent = host.absent.iter().any(|absent| absent.id == id);
+            let help = if known.is_empty() && !is_absent {
                 "no plugin compares; without --comparer the host does".to_owned()
             } else {
-                format!("there are {}", known.join(", "))
+                host.instead_of(id, &known)
             };
             let message = format!("no plugin `{id}` compares tensors");
             return Err(Diagnostic::error(Code::VERIFY_COMPARER, message).help(help));

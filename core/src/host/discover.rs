@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::allow::{AllowLists, Hashes};
 use super::options::Given;
+use super::user_folder::user_folder;
 use super::{MAX_TEXT, Manifest, OnPanic, log};
 use crate::diagnose::{Code, Diagnostic};
 use crate::files;
@@ -45,6 +46,15 @@ impl fmt::Display for Source {
     }
 }
 
+/// A plugin of onnxport that the program leaves out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
+pub struct Absent {
+    /// Its id.
+    pub id: &'static str,
+    /// How to get it.
+    pub help: &'static str,
+}
+
 /// The user's search options. Paths are libraries or folders of them.
 #[derive(Clone, Debug, Default)]
 pub struct Search {
@@ -66,6 +76,8 @@ pub struct Search {
     pub allow: Option<PathBuf>,
     /// The reaction to a plugin's panic.
     pub on_panic: OnPanic,
+    /// Plugins that the program leaves out; whoever names one is told how to get it.
+    pub absent: &'static [Absent],
 }
 
 impl Search {
@@ -76,19 +88,6 @@ impl Search {
         let environment = env::split_paths(&path).filter(|entry| !entry.as_os_str().is_empty()).collect();
         Self { environment, user: user_folder(), ..Self::default() }
     }
-}
-
-/// The user's folder of plugins.
-pub fn user_folder() -> Option<PathBuf> {
-    let folder = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let data = if cfg!(windows) {
-        folder("APPDATA")
-    } else if cfg!(target_os = "macos") {
-        folder("HOME").map(|home| home.join("Library/Application Support"))
-    } else {
-        folder("XDG_DATA_HOME").or_else(|| folder("HOME").map(|home| home.join(".local/share")))
-    };
-    data.map(|data| data.join("onnxport").join("plugins"))
 }
 
 /// A library to load.

@@ -16,6 +16,7 @@ pub mod log;
 pub mod manifest;
 pub mod options;
 mod quarantine;
+mod user_folder;
 pub mod watch;
 mod weights;
 
@@ -36,7 +37,7 @@ pub use crate::incoming::Known;
 pub(crate) use call::Call;
 pub use call::{Output, discard};
 pub use crossing::{Run, Site, cross};
-pub use discover::{Search, Source};
+pub use discover::{Absent, Search, Source};
 pub use manifest::Manifest;
 pub use options::{OptionKind, PluginOption};
 pub use quarantine::{OnPanic, Quarantine};
@@ -115,6 +116,8 @@ pub struct Host {
     pub quarantine: Quarantine,
     /// The rules and passes.
     pub catalog: Catalog,
+    /// The plugins that the program leaves out and that were not found as libraries.
+    pub absent: Vec<Absent>,
 }
 
 impl Host {
@@ -163,11 +166,14 @@ impl Host {
                 Err(problem) => problems.push(problem),
             }
         }
-        if complete {
-            problems.extend(options::unknown(&options, plugins.iter().map(|(plugin, _)| plugin)));
-        }
         let plugins: Vec<Plugin> = plugins.into_iter().map(|(plugin, _)| plugin).collect();
+        let is_absent = |left_out: &&Absent| !plugins.iter().any(|plugin| plugin.id == left_out.id);
+        let absent: Vec<Absent> = search.absent.iter().filter(is_absent).copied().collect();
         let mut host = Self::index(plugins, &mut problems);
+        host.absent = absent;
+        if complete {
+            problems.extend(options::unknown(&host, &options));
+        }
         host.quarantine = Quarantine::new(search.on_panic);
         for (target, id) in choices {
             match host.choose(&target, &id) {
@@ -212,7 +218,8 @@ impl Host {
         catalog.finish();
         let schemas = Schemas::new(schemas);
         let quarantine = Quarantine::default();
-        Self { plugins, registry, schemas, decompositions, choice: Choice::new(), quarantine, catalog }
+        let (choice, absent) = (Choice::new(), Vec::new());
+        Self { plugins, registry, schemas, decompositions, choice, quarantine, catalog, absent }
     }
 
     /// Makes the plugin `id` lower `target`, whatever other plugins offer.
@@ -239,6 +246,12 @@ impl Host {
         }
         self.choice.insert(target.to_owned(), position);
         Ok(())
+    }
+
+    /// The next step for a user who names the plugin `id`, which is not there: how to get it, or else those that there are.
+    pub(crate) fn instead_of(&self, id: &str, there: &[&str]) -> String {
+        let absent = self.absent.iter().find(|absent| absent.id == id);
+        absent.map_or_else(|| format!("there are {}", there.join(", ")), |absent| absent.help.to_owned())
     }
 
     /// Returns notes about plugins that were set aside and whose calls were not tried.

@@ -10,7 +10,7 @@ use onnxport_abi::{RSlice, RStr};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Plugin, Site, cross};
+use super::{Host, Plugin, Site, cross};
 use crate::diagnose::{Code, Diagnostic};
 use crate::incoming::list;
 
@@ -196,13 +196,13 @@ fn check(plugin: &Plugin, given: &BTreeMap<String, String>) -> Vec<Diagnostic> {
 }
 
 /// Reports options for plugins that do not exist.
-pub(super) fn unknown<'a>(given: &Given, plugins: impl Iterator<Item = &'a Plugin>) -> Vec<Diagnostic> {
-    let ids: Vec<&str> = plugins.map(|plugin| plugin.id).collect();
+pub(super) fn unknown(host: &Host, given: &Given) -> Vec<Diagnostic> {
+    let ids: Vec<&str> = host.plugins.iter().map(|plugin| plugin.id).collect();
     let stray = given.keys().filter(|id| !ids.contains(&id.as_str()));
     stray
         .map(|id| {
             let message = format!("options are given for the plugin `{id}`, which is not loaded");
-            Diagnostic::error(Code::PLUGIN_OPTION, message).help(format!("there are {}", ids.join(", ")))
+            Diagnostic::error(Code::PLUGIN_OPTION, message).help(host.instead_of(id, &ids))
         })
         .collect()
 }

@@ -41,7 +41,7 @@ impl Executor {
             let ids: Vec<&str> =
                 host.plugins.iter().filter(|plugin| plugin.executor.is_some()).map(|p| p.id).collect();
             let message = format!("unknown executor `{id}`");
-            Diagnostic::error(Code::PLUGIN_CHOICE, message).help(format!("there are {}", ids.join(", ")))
+            Diagnostic::error(Code::PLUGIN_CHOICE, message).help(host.instead_of(id, &ids))
         })
     }
 

@@ -52,50 +52,12 @@ impl Constraints {
         let mut constraints = Self { symbols, all, unread: 0 };
         let ports: Vec<Port<'_>> = ports.into_iter().collect();
         for part in guards.iter().flat_map(|guard| conjuncts(guard)) {
-            match constraints.guard(part, &ports) {
+            match relation(&mut constraints.symbols, part, &ports) {
                 Some(constraint) => constraints.all.push(constraint),
                 None => constraints.unread = constraints.unread.saturating_add(1),
             }
         }
         constraints
-    }
-
-    fn guard(&mut self, text: &str, ports: &[Port<'_>]) -> Option<(Dim, Relation, Dim)> {
-        if [" or ", " if "].iter().any(|word| text.contains(word)) {
-            return None;
-        }
-        let negated = text.trim().strip_prefix("not ").map(unwrapped);
-        let text = self.over_symbols(negated.unwrap_or(text), ports)?;
-        let (left, relation, right) = RELATIONS.iter().find_map(|(spelled, relation)| {
-            let (left, right) = text.split_once(spelled)?;
-            Some((left, *relation, right))
-        })?;
-        let relation = if negated.is_some() { relation.opposite() } else { relation };
-        Some((self.symbols.parse(left).ok()?, relation, self.symbols.parse(right).ok()?))
-    }
-
-    /// The guard with every `L['x'][0].size()[1]` replaced by the expression that the program states for it.
-    fn over_symbols(&self, text: &str, ports: &[Port<'_>]) -> Option<String> {
-        let mut rest = text;
-        let mut out = String::with_capacity(text.len());
-        while let Some((before, after)) = rest.split_once("L[") {
-            out.push_str(before);
-            let (name, after) = path(after)?;
-            let port = ports.iter().find(|p| p.name == name)?;
-            let (dim, after) = match after.strip_prefix(".size()[") {
-                Some(after) => {
-                    let (axis, after) = after.split_once(']')?;
-                    (*port.dims.get(axis.parse::<usize>().ok()?)?, after)
-                }
-                None => (port.number?, after),
-            };
-            out.push('(');
-            out.push_str(&self.symbols.display(dim));
-            out.push(')');
-            rest = after;
-        }
-        out.push_str(rest);
-        Some(out.replace("torch.sym_max", "max").replace("torch.sym_min", "min"))
     }
 
     fn eval(&self, dim: Dim, sizes: &[(SymId, i64)]) -> Option<i64> {
@@ -155,7 +117,7 @@ impl Relation {
         RELATIONS.iter().find(|(_, relation)| *relation == self).map_or("", |(spelled, _)| spelled)
     }
 
-    fn opposite(self) -> Self {
+    pub(super) fn opposite(self) -> Self {
         match self {
             Self::Equal => Self::Unequal,
             Self::Unequal => Self::Equal,
@@ -166,19 +128,35 @@ impl Relation {
         }
     }
 
-    /// Whether it can hold between two numbers whose difference, the first less the second, is in `apart`.
-    pub(super) fn possible(self, apart: Range) -> bool {
+    /// The differences, of the first less the second, with which it holds; unequal numbers have any.
+    pub(super) fn apart(self) -> Range {
         match self {
-            Self::Equal => apart.contains(0),
-            Self::Unequal => (apart.min, apart.max) != (Some(0), Some(0)),
-            Self::AtMost => apart.min.is_none_or(|n| n <= 0),
-            Self::Below => apart.min.is_none_or(|n| n < 0),
-            Self::AtLeast => apart.max.is_none_or(|n| n >= 0),
-            Self::Above => apart.max.is_none_or(|n| n > 0),
+            Self::Equal => Range::new(0, 0),
+            Self::Unequal => Range::ANY,
+            Self::AtMost => Range { min: None, max: Some(0) },
+            Self::Below => Range { min: None, max: Some(-1) },
+            Self::AtLeast => Range { min: Some(0), max: None },
+            Self::Above => Range { min: Some(1), max: None },
         }
     }
 
-    fn holds(self, x: i64, y: i64) -> bool {
+    /// Whether it holds between all numbers whose difference, the first less the second, is in `apart`.
+    pub(super) fn certain(self, apart: Range) -> bool {
+        match self {
+            Self::Unequal => !apart.contains(0),
+            _ => apart.and(self.apart()) == Some(apart),
+        }
+    }
+
+    /// Whether it can hold between two numbers whose difference, the first less the second, is in `apart`.
+    pub(super) fn possible(self, apart: Range) -> bool {
+        match self {
+            Self::Unequal => (apart.min, apart.max) != (Some(0), Some(0)),
+            _ => apart.and(self.apart()).is_some(),
+        }
+    }
+
+    pub(super) fn holds(self, x: i64, y: i64) -> bool {
         match self {
             Self::Equal => x == y,
             Self::Unequal => x != y,
@@ -190,8 +168,51 @@ impl Relation {
     }
 }
 
+/// What a guard says, where it is a single relation between two expressions.
+pub(super) fn relation(
+    symbols: &mut Symbols,
+    text: &str,
+    ports: &[Port<'_>],
+) -> Option<(Dim, Relation, Dim)> {
+    if [" or ", " if "].iter().any(|word| text.contains(word)) {
+        return None;
+    }
+    let negated = text.trim().strip_prefix("not ").map(unwrapped);
+    let text = over_symbols(symbols, negated.unwrap_or(text), ports)?;
+    let (left, relation, right) = RELATIONS.iter().find_map(|(spelled, relation)| {
+        let (left, right) = text.split_once(spelled)?;
+        Some((left, *relation, right))
+    })?;
+    let relation = if negated.is_some() { relation.opposite() } else { relation };
+    Some((symbols.parse(left).ok()?, relation, symbols.parse(right).ok()?))
+}
+
+/// The guard with every `L['x'][0].size()[1]` replaced by the expression that the program states for it.
+fn over_symbols(symbols: &Symbols, text: &str, ports: &[Port<'_>]) -> Option<String> {
+    let mut rest = text;
+    let mut out = String::with_capacity(text.len());
+    while let Some((before, after)) = rest.split_once("L[") {
+        out.push_str(before);
+        let (name, after) = path(after)?;
+        let port = ports.iter().find(|p| p.name == name)?;
+        let (dim, after) = match after.strip_prefix(".size()[") {
+            Some(after) => {
+                let (axis, after) = after.split_once(']')?;
+                (*port.dims.get(axis.parse::<usize>().ok()?)?, after)
+            }
+            None => (port.number?, after),
+        };
+        out.push('(');
+        out.push_str(&symbols.display(dim));
+        out.push(')');
+        rest = after;
+    }
+    out.push_str(rest);
+    Some(out.replace("torch.sym_max", "max").replace("torch.sym_min", "min"))
+}
+
 /// The parts of a guard that hold all at once.
-fn conjuncts(guard: &str) -> Vec<&str> {
+pub(super) fn conjuncts(guard: &str) -> Vec<&str> {
     const AND: &str = " and ";
     let mut parts = Vec::new();
     let (mut start, mut depth) = (0, 0_usize);

@@ -396,7 +396,7 @@ fn unconfirmed(
 }
 
 /// The inputs of the user.
-fn ports(program: &Program) -> Vec<Port<'_>> {
+pub(super) fn ports(program: &Program) -> Vec<Port<'_>> {
     let mut ports = Vec::new();
     for (spec, arg) in program.signature.inputs.iter().zip(&program.body.inputs) {
         let value = arg.as_value().and_then(|val| program.body.values.find(val));

@@ -2,11 +2,18 @@
 
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
+mod conditions;
 mod constraints;
+mod dynamic;
+mod effective;
 mod fix;
+mod grid;
+mod solver;
 
 pub use crate::onnx::AxisSize;
 pub(crate) use constraints::{Constraints, Sizes};
+pub use dynamic::{InputAxis, require};
+pub use effective::{Effective, Naming, Narrowed, Reason, Relating, effective};
 pub use fix::{fix, merge};
 
 use crate::sym::Dim;

@@ -114,6 +114,10 @@ codes! {
     /// The program does not take a size that the user asked for: it is outside of the range of its symbol, or
     /// against a guard, an assertion or what its calls require.
     LOWER_SIZE = "OP309";
+    /// The program takes only some of the sizes that were declared.
+    LOWER_RANGE = "OP310";
+    /// An axis that the user requires to be dynamic has a fixed size, or fewer sizes than were declared.
+    LOWER_DYNAMIC = "OP311";
     /// The graph breaks a rule of ONNX or disagrees with what the program states.
     VALIDATE = "OP401";
     /// A rule's patch was not sound: a type, a shape, a use or an operator. The graph was left as it was.

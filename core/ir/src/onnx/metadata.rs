@@ -16,6 +16,9 @@ pub const CHANGED_KEY: &str = "onnxport.changed";
 /// The key under which a model lists the sizes that it was made for, of axes that the program leaves open.
 pub const FIXED_KEY: &str = "onnxport.fixed";
 
+/// The key under which a model lists the sizes that its program takes: [`SizeRanges`].
+pub const SIZES_KEY: &str = "onnxport.sizes";
+
 /// The key under which a model lists the files that it points into and does not own.
 pub const SOURCES_KEY: &str = "onnxport.sources";
 
@@ -72,5 +75,52 @@ pub struct AxisSize {
 impl std::fmt::Display for AxisSize {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}:{}={}", self.input, self.axis, self.size)
+    }
+}
+
+/// The sizes that a program takes, by its guards, its assertions and the ranges of its symbols.
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct SizeRanges {
+    /// The range of each symbol in the shapes of inputs.
+    pub dims: Vec<SizeRange>,
+    /// What else the sizes must satisfy.
+    pub conditions: Vec<SizeCondition>,
+}
+
+/// The sizes that a symbol may have.
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct SizeRange {
+    /// The name of the symbol in the shapes of the model.
+    pub name: String,
+    /// The smallest size; unbounded if absent.
+    pub min: Option<i64>,
+    /// The largest size; unbounded if absent.
+    pub max: Option<i64>,
+    /// The distance from one size to the next.
+    pub step: i64,
+    /// The axes that have this size, `x:0`, or a size computed from it, `y:1 = 2*s0`.
+    pub axes: Vec<String>,
+}
+
+/// A condition on sizes that ranges do not express.
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct SizeCondition {
+    /// The condition, as an expression over symbols, or as the program states it.
+    pub expression: String,
+    /// The line of the user's code that it comes from, `folder/file.py:12`, if that is known.
+    pub line: Option<String>,
+}
+
+impl std::fmt::Display for SizeRange {
+    /// The sizes without the name: `2 to 8`, `at least 8, in steps of 4`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.min, self.max) {
+            (Some(min), Some(max)) if min == max => return write!(f, "only {min}"),
+            (Some(min), Some(max)) => write!(f, "{min} to {max}")?,
+            (Some(min), None) => write!(f, "at least {min}")?,
+            (None, Some(max)) => write!(f, "at most {max}")?,
+            (None, None) => f.write_str("any size")?,
+        }
+        if self.step > 1 { write!(f, ", in steps of {}", self.step) } else { Ok(()) }
     }
 }

@@ -379,7 +379,7 @@ fn gcd(a: i64, b: i64) -> i64 {
 }
 
 /// `floor(x / y)`, unless it is undefined or does not fit.
-fn floored_div(x: i64, y: i64) -> Option<i64> {
+pub(super) fn floored_div(x: i64, y: i64) -> Option<i64> {
     let (q, r) = (x.checked_div(y)?, x.checked_rem(y)?);
     if r != 0 && (r < 0) != (y < 0) { q.checked_sub(1) } else { Some(q) }
 }

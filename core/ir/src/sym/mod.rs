@@ -10,6 +10,7 @@
 #![deny(clippy::arithmetic_side_effects)]
 
 mod build;
+mod confine;
 mod print;
 mod range;
 mod read;
@@ -20,6 +21,7 @@ use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use smallvec::SmallVec;
 
+pub use confine::Empty;
 pub use range::Range;
 pub use read::ParseError;
 pub use substitute::Substitution;

@@ -1,6 +1,6 @@
 //! Bounds of symbols and of expressions over them.
 
-use super::{Dim, Expr, Symbols};
+use super::{Dim, Expr, Symbols, Term};
 
 /// Inclusive bounds; `None` is unbounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -32,14 +32,14 @@ impl Range {
         min.zip(max).is_none_or(|(min, max)| min <= max).then_some(Self { min, max })
     }
 
-    fn add(self, other: Self) -> Self {
+    pub(super) fn add(self, other: Self) -> Self {
         Self {
             min: self.min.zip(other.min).and_then(|(a, b)| a.checked_add(b)),
             max: self.max.zip(other.max).and_then(|(a, b)| a.checked_add(b)),
         }
     }
 
-    fn mul(self, other: Self) -> Self {
+    pub(super) fn mul(self, other: Self) -> Self {
         if let (Self { min: Some(a), max: Some(b) }, Self { min: Some(c), max: Some(d) }) = (self, other) {
             let corners = [a.checked_mul(c), a.checked_mul(d), b.checked_mul(c), b.checked_mul(d)];
             let bound = |pick: fn(i64, i64) -> i64| {
@@ -77,10 +77,9 @@ impl Symbols {
         };
         match self.expr(id) {
             Expr::Sym(sym) => self.get(*sym).range,
-            Expr::Sum(terms) => terms.iter().fold(Range::new(0, 0), |sum, term| {
-                let k = Range::new(term.coefficient, term.coefficient);
-                sum.add(term.factors.iter().fold(k, |p, f| p.mul(self.range(Dim::Expr(*f)))))
-            }),
+            Expr::Sum(terms) => {
+                terms.iter().fold(Range::new(0, 0), |sum, term| sum.add(self.range_of_term(term)))
+            }
             // Every operand is visited once: twice per level would be exponential in the depth.
             Expr::FloorDiv(a, b) => match (self.range(*a), self.range(*b)) {
                 (r, divisor) if divisor.single().is_some_and(|k| k > 0) => {
@@ -110,5 +109,10 @@ impl Symbols {
             ),
             Expr::Opaque(_) => Range::ANY,
         }
+    }
+
+    pub(super) fn range_of_term(&self, term: &Term) -> Range {
+        let k = Range::new(term.coefficient, term.coefficient);
+        term.factors.iter().fold(k, |product, factor| product.mul(self.range(Dim::Expr(*factor))))
     }
 }

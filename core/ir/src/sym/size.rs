@@ -44,6 +44,11 @@ impl Size {
 }
 
 impl Symbols {
+    /// The nodes of an expression, written out as a tree.
+    pub(super) fn nodes(&self, id: ExprId) -> u32 {
+        self.sizes.get(id.0 as usize).map_or(1, |size| size.nodes)
+    }
+
     /// The size of a new expression; `None` where it or the table would become too large.
     pub(super) fn measure(&mut self, expr: &Expr) -> Option<Size> {
         let of = |id: ExprId| self.sizes.get(id.0 as usize).copied().unwrap_or(Size::LEAF);

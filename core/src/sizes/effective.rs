@@ -1,0 +1,354 @@
+//! The sizes for which a program is what its module computes: the effective range of each symbol, and the conditions that
+//! ranges do not express. The declared ranges are those of the symbols, as far as no guard set them.
+
+use std::collections::BTreeSet;
+
+use super::Port;
+use super::conditions::{self, Condition};
+use super::constraints::Relation;
+use super::solver::{Held, Solver, symbols_in};
+use crate::diagnose::{Code, Diagnostic, OriginId, Severity};
+use crate::onnx::{SizeCondition, SizeRange, SizeRanges};
+use crate::program::Program;
+use crate::registry::Schemas;
+use crate::sym::{Dim, Empty, Range, SymId, Symbols};
+
+/// The smallest size that an export leaves open unless the user asks for smaller ones.
+const OPEN: i64 = 2;
+
+/// The conditions that a message shows.
+const SHOWN: usize = 4;
+
+/// The names in the model, where they are not the program's.
+#[derive(Clone, Debug, Default)]
+pub struct Naming {
+    /// The program's names of inputs, and the model's.
+    pub inputs: Vec<(String, String)>,
+    /// Inputs by the program's names, axes, and the names of their dimensions.
+    pub dims: Vec<(String, usize, String)>,
+}
+
+/// The sizes that a program takes.
+#[derive(Clone, Debug, Default)]
+pub struct Effective {
+    /// What the model's interface states.
+    pub stated: SizeRanges,
+    /// The symbols that have fewer sizes than was declared.
+    pub narrowed: Vec<Narrowed>,
+    /// The relations between several sizes that do not hold for all of them.
+    pub related: Vec<Relating>,
+    /// The conditions that are not understood.
+    pub unread: Vec<Reason>,
+    /// Whether there is no size that all conditions allow.
+    pub empty: bool,
+}
+
+/// A symbol that has fewer sizes than was declared.
+#[derive(Clone, Debug)]
+pub struct Narrowed {
+    /// The symbol.
+    pub symbol: SymId,
+    /// The sizes that it has.
+    pub range: SizeRange,
+    /// Whether the conditions exclude single sizes and bound nothing.
+    pub is_minor: bool,
+    /// What narrows it.
+    pub reasons: Vec<Reason>,
+}
+
+/// A relation between several sizes.
+#[derive(Clone, Debug)]
+pub struct Relating {
+    /// The symbols in it.
+    pub symbols: Vec<SymId>,
+    /// The relation, over the model's names of dimensions.
+    pub expression: String,
+    /// Whether it says that two expressions are equal.
+    pub is_equality: bool,
+    /// Where it comes from.
+    pub reason: Reason,
+}
+
+/// A condition of the program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reason {
+    /// As the program states it.
+    pub text: String,
+    /// The call that it comes from.
+    pub origin: Option<OriginId>,
+}
+
+impl From<&Condition> for Reason {
+    fn from(condition: &Condition) -> Self {
+        Self { text: condition.text.clone(), origin: condition.origin }
+    }
+}
+
+/// Solves the conditions of a program for its symbols.
+pub fn effective(program: &Program, schemas: &Schemas, naming: &Naming) -> Effective {
+    let ports = super::fix::ports(program);
+    let mut symbols = program.symbols.clone();
+    for (input, axis, name) in &naming.dims {
+        let dim = ports.iter().find(|port| port.name == input).and_then(|port| port.dims.get(*axis));
+        if let Some(symbol) = dim.and_then(|dim| symbols.as_symbol(*dim)) {
+            symbols.rename(symbol, name);
+        }
+    }
+    let sizes: BTreeSet<SymId> = of_inputs(&symbols, &ports);
+    solve(program, schemas, naming, (&ports, symbols, &sizes)).unwrap_or_else(|Empty| Effective {
+        unread: conditions::read(program, &mut program.symbols.clone(), &ports, schemas)
+            .iter()
+            .map(Reason::from)
+            .collect(),
+        empty: true,
+        ..Effective::default()
+    })
+}
+
+fn solve(
+    program: &Program,
+    schemas: &Schemas,
+    naming: &Naming,
+    (ports, mut symbols, sizes): (&[Port<'_>], Symbols, &BTreeSet<SymId>),
+) -> Result<Effective, Empty> {
+    // The ranges of the program, which guards may have set; without them, what the guards say by themselves.
+    let known = |symbols: &Symbols, id| symbols.get(id).range;
+    let mut open = symbols.clone();
+    for (id, symbol) in symbols.iter() {
+        let min = symbol.range.min.filter(|_| sizes.contains(&id)).map(|min| min.min(OPEN));
+        open.get_mut(id).range = Range { min, max: None };
+    }
+    let read = conditions::read(program, &mut open, ports, schemas);
+    let mut declared = Solver::new(open, &read)?;
+    let free: Vec<(SymId, Range)> = declared.symbols.iter().map(|(id, symbol)| (id, symbol.range)).collect();
+    declared.solve()?;
+    for (id, free) in free {
+        let (stated, guarded) = (known(&symbols, id), declared.symbols.get(id).range);
+        let min = stated.min.filter(|n| guarded.min.is_none_or(|guarded| *n > guarded)).or(free.min);
+        let max = stated.max.filter(|n| guarded.max.is_none_or(|guarded| *n < guarded)).or(free.max);
+        declared.symbols.get_mut(id).range = Range { min, max };
+    }
+    declared.forget();
+
+    let read = conditions::read(program, &mut symbols, ports, schemas);
+    let mut solver = Solver::new(symbols, &read)?;
+    solver.solve()?;
+    let mut effective = Effective::default();
+    let mut spoken: BTreeSet<SymId> = sizes.clone();
+    spoken.extend(solver.all.iter().flat_map(|condition| condition.symbols.iter().copied()));
+    let named = |id| range_of(&solver, id, axes(&solver.symbols, ports, id, naming));
+    effective.stated.dims = spoken.iter().map(|id| named(*id)).collect();
+    for id in spoken {
+        let range = named(id);
+        let reasons = narrowing(&mut declared, id);
+        // What the program asserts of a size that depends on values is its own; but one that is only a number was frozen.
+        let is_frozen = range.min.is_some() && range.min == range.max;
+        if if sizes.contains(&id) { reasons.is_empty() } else { !is_frozen } {
+            continue;
+        }
+        let is_minor =
+            reasons.iter().all(|index| declared.all.get(*index).is_some_and(|c| c.is_inequality()));
+        let reasons: Vec<Reason> =
+            reasons.iter().filter_map(|index| read.get(*index)).map(Reason::from).collect();
+        effective.narrowed.push(Narrowed {
+            symbol: id,
+            range,
+            is_minor: is_minor && !reasons.is_empty(),
+            reasons,
+        });
+    }
+    list(&mut effective, (&mut solver, &mut declared), &read, program);
+    Ok(effective)
+}
+
+/// The conditions on this symbol alone that do not hold for every declared size.
+fn narrowing(declared: &mut Solver, id: SymId) -> Vec<usize> {
+    let alone = |solver: &Solver, index: &usize| solver.all.get(*index).is_some_and(|c| c.symbols == [id]);
+    let indices: Vec<usize> = (0..declared.all.len()).filter(|index| alone(declared, index)).collect();
+    indices.into_iter().filter(|index| declared.held(*index) == Held::Sometimes).collect()
+}
+
+/// Lists the conditions that the ranges do not imply.
+fn list(
+    effective: &mut Effective,
+    (solver, declared): (&mut Solver, &mut Solver),
+    read: &[Condition],
+    program: &Program,
+) {
+    let mut seen: BTreeSet<Dim> = BTreeSet::new();
+    for (index, condition) in read.iter().enumerate() {
+        if condition.any.is_empty() {
+            effective.unread.push(condition.into());
+            effective.stated.conditions.push(stated(condition.text.clone(), condition.origin, program));
+            continue;
+        }
+        let held = solver.held(index);
+        let Some(prepared) = solver.all.get(index).filter(|_| held != Held::Always) else { continue };
+        let symbols = prepared.symbols.clone();
+        let several = symbols.len() > 1;
+        let mut is_equality = prepared.is_equality();
+        let mut expression = match condition.any.as_slice() {
+            [only] => conditions::spelled(&solver.symbols, *only),
+            any => {
+                let any = any.iter().map(|related| conditions::spelled(&solver.symbols, *related));
+                any.collect::<Vec<_>>().join(" or ")
+            }
+        };
+        // Two relations that leave only one difference are one equation.
+        let key = if let [(a, Relation::Equal, b)] = condition.any.as_slice() {
+            Some((solver.symbols.sub(*a, *b), solver.symbols.sub(*b, *a)))
+        } else {
+            let zeros: Vec<Dim> =
+                (0..solver.all.len()).filter_map(|other| at_most_zero(solver, other)).collect();
+            at_most_zero(solver, index).and_then(|apart| {
+                let turned = solver.symbols.sub(Dim::Const(0), apart);
+                zeros.contains(&turned).then_some((apart, turned))
+            })
+        };
+        if let Some((apart, turned)) = key {
+            if !is_equality {
+                expression = equation(&mut solver.symbols, apart);
+            }
+            is_equality = true;
+            if !seen.insert(apart) || !seen.insert(turned) {
+                continue;
+            }
+        }
+        effective.stated.conditions.push(stated(expression.clone(), condition.origin, program));
+        if several && declared.held(index) == Held::Sometimes {
+            effective.related.push(Relating { symbols, expression, is_equality, reason: condition.into() });
+        }
+    }
+}
+
+fn at_most_zero(solver: &mut Solver, index: usize) -> Option<Dim> {
+    let Solver { symbols, all, .. } = solver;
+    all.get(index)?.at_most_zero(symbols)
+}
+
+/// `a + b == c` for `a + b - c`.
+fn equation(symbols: &mut Symbols, apart: Dim) -> String {
+    let (mut left, mut right) = (Dim::Const(0), Dim::Const(0));
+    for term in super::grid::terms(symbols, apart) {
+        let factors = term.factors.iter().map(|factor| Dim::Expr(*factor)).collect::<Vec<_>>();
+        let product = symbols.product(factors);
+        let product = symbols.mul(product, Dim::Const(term.coefficient.saturating_abs()));
+        let side = if term.coefficient > 0 { &mut left } else { &mut right };
+        *side = symbols.add(*side, product);
+    }
+    conditions::spelled(symbols, (left, Relation::Equal, right))
+}
+
+fn stated(expression: String, origin: Option<OriginId>, program: &Program) -> SizeCondition {
+    let frame = origin.and_then(|origin| program.origins.get(origin).user_frame());
+    SizeCondition { expression, line: frame.map(crate::diagnose::Frame::place) }
+}
+
+/// The symbols in the shapes of inputs, and the inputs that are numbers.
+fn of_inputs(symbols: &Symbols, ports: &[Port<'_>]) -> BTreeSet<SymId> {
+    let mut found = Vec::new();
+    for dim in ports.iter().flat_map(|port| port.dims.iter().copied().chain(port.number)) {
+        symbols_in(symbols, dim, &mut found);
+    }
+    found.into_iter().collect()
+}
+
+fn axes(symbols: &Symbols, ports: &[Port<'_>], id: SymId, naming: &Naming) -> Vec<String> {
+    let mut axes = Vec::new();
+    for port in ports {
+        let name = naming.inputs.iter().find(|(own, _)| own == port.name);
+        let name = name.map_or(port.name, |(_, name)| name);
+        for (axis, dim) in port.dims.iter().enumerate() {
+            let mut inside = Vec::new();
+            symbols_in(symbols, *dim, &mut inside);
+            if symbols.as_symbol(*dim) == Some(id) {
+                axes.push(format!("{name}:{axis}"));
+            } else if inside.contains(&id) {
+                axes.push(format!("{name}:{axis} = {}", symbols.display(*dim)));
+            }
+        }
+        if port.number.is_some_and(|dim| symbols.as_symbol(dim) == Some(id)) {
+            axes.push(name.to_owned());
+        }
+    }
+    axes
+}
+
+fn range_of(solver: &Solver, id: SymId, axes: Vec<String>) -> SizeRange {
+    let symbol = solver.symbols.get(id);
+    let Range { min, max } = symbol.range;
+    // Without a smallest size there is nothing to count from.
+    let step = if min.is_some() && min != max { solver.grid(id).step } else { 1 };
+    SizeRange { name: symbol.name.clone(), min, max, step, axes }
+}
+
+impl Effective {
+    /// Warnings about sizes that were declared and that the program does not take, and notes about the rest.
+    pub fn diagnostics(&self) -> Vec<Diagnostic> {
+        let mut found = Vec::new();
+        if self.empty {
+            found.push(explained(
+                Diagnostic::warning(
+                    Code::LOWER_RANGE,
+                    "no sizes satisfy all guards and assertions of the program",
+                ),
+                &self.unread,
+            ));
+            return found;
+        }
+        for Narrowed { range, is_minor, reasons, .. } in &self.narrowed {
+            let plain = range.axes.iter().find(|axis| !axis.contains(" = ")).or(range.axes.first());
+            let subject = match plain {
+                Some(axis) => format!("`{axis}` (`{}`)", range.name),
+                None => format!("`{}`, which depends on values,", range.name),
+            };
+            let (what, severity) = match is_minor {
+                true => ("excludes some sizes", Severity::Note),
+                false => ("is restricted", Severity::Warning),
+            };
+            let message = format!("the size of {subject} {what}: {range}");
+            let warning = Diagnostic::warning(Code::LOWER_RANGE, message);
+            found.push(explained(Diagnostic { severity, ..warning }, reasons).help(HELP));
+        }
+        let (equal, other): (Vec<&Relating>, Vec<&Relating>) =
+            self.related.iter().partition(|relating| relating.is_equality);
+        for relating in other {
+            let message = format!("the sizes are restricted: {}", relating.expression);
+            let warning = Diagnostic::warning(Code::LOWER_RANGE, message);
+            found.push(explained(warning, std::slice::from_ref(&relating.reason)).help(HELP));
+        }
+        if !equal.is_empty() {
+            let all: Vec<&str> = equal.iter().map(|relating| relating.expression.as_str()).collect();
+            let message = format!("sizes depend on each other: {}", all.join(", "));
+            found.push(Diagnostic {
+                severity: Severity::Note,
+                ..Diagnostic::warning(Code::LOWER_RANGE, message)
+            });
+        }
+        if !self.unread.is_empty() {
+            let message = "some conditions of the program on its inputs are not understood";
+            let note =
+                Diagnostic { severity: Severity::Note, ..Diagnostic::warning(Code::LOWER_RANGE, message) };
+            found.push(explained(note, &self.unread));
+        }
+        found
+    }
+}
+
+const HELP: &str = "at other sizes the model may compute something else than the module; change the code so that it takes every size, or \
+     declare the range with `Dim`";
+
+/// Adds the conditions, and the place of the first that has one.
+pub(super) fn explained(mut diagnostic: Diagnostic, reasons: &[Reason]) -> Diagnostic {
+    diagnostic.origin = reasons.iter().find_map(|reason| reason.origin);
+    for reason in reasons.iter().take(SHOWN) {
+        diagnostic = diagnostic.note(format!("the program requires {}", reason.text));
+    }
+    match reasons.len().checked_sub(SHOWN) {
+        None | Some(0) => diagnostic,
+        Some(more) => diagnostic.note(format!("and {more} more conditions")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -112,7 +112,7 @@ fn dropout(c: &mut Call<'_>) -> Res<Vec<Value>> {
     };
     let ratio = match c.number(1)? {
         Some(ratio) => ratio,
-        None => c.float("ratio")?,
+        None => c.float_if_any("ratio").unwrap_or(0.5),
     };
     let count = c.count(x.shape())?;
     let mut bits = stream(c);

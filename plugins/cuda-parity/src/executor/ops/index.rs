@@ -114,7 +114,8 @@ fn gather_nd(r: &Request<'_, '_>) -> Res<Option<Work>> {
 fn join(r: &Request<'_, '_>, dtype: DType) -> Res<Option<String>> {
     let (s, tag) = (suffix(dtype), tag(dtype));
     let Some(tag) = tag else { return Ok(None) };
-    let reduction = r.call.text("reduction")?;
+    // `Scatter` and `TensorScatter` have no such attribute.
+    let reduction = r.call.text_if_any("reduction").unwrap_or("none");
     Ok(match (reduction, dtype.kind()) {
         ("none", _) => Some("(y)".to_owned()),
         (_, Kind::Bool | Kind::Complex | Kind::Text) => None,

@@ -261,11 +261,6 @@ const WITHOUT_DEFAULTS: [&str; 3] = ["core/ir/src/", "core/src/", "plugins/cuda-
 /// Places that state a value for an attribute that is absent, and why.
 const STATED: &[(&str, &str, &str)] = &[
     (
-        "core/ir/src/ops/body/rotary.rs",
-        r#"int("num_heads").unwrap_or(0)"#,
-        "without heads to split, ONNX's own body has 0",
-    ),
-    (
         "core/ir/src/ops/random.rs",
         r#"float_if_any("ratio").unwrap_or(0.5)"#,
         "an input since opset 12, which is 0.5 where it is absent",

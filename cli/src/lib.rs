@@ -32,6 +32,7 @@ mod process;
 mod progress;
 mod render;
 mod signals;
+mod sizes;
 mod target;
 mod tensors;
 mod truncated;

@@ -18,13 +18,13 @@ use crate::legalise::{self, LegaliseOptions, Legalised};
 use crate::lower::{self, LowerOptions, OutputNames};
 use crate::meta::{self, Checked};
 use crate::normalise;
-use crate::onnx::{CHANGED_KEY, FIXED_KEY};
+use crate::onnx::{CHANGED_KEY, FIXED_KEY, SIZES_KEY, SizeRanges};
 use crate::optimise::{self, Level, OptimiseOptions, Optimised};
 use crate::precision::{self, Changed, PrecisionOptions};
 use crate::program::Program;
 use crate::provenance;
 use crate::pt2::{self, Archive};
-use crate::sizes::{self, AxisSize};
+use crate::sizes::{self, AxisSize, InputAxis, Naming};
 use crate::tidy;
 use crate::trace::{self, Stage};
 use crate::valid;
@@ -40,6 +40,8 @@ pub struct ConvertOptions {
     pub provenance: bool,
     /// Sizes to specialize the model to, of inputs by the model's names or the program's.
     pub fixed: Vec<AxisSize>,
+    /// Axes that must be dynamic, of inputs by the model's names or the program's.
+    pub dynamic: Vec<InputAxis>,
     /// The options of decompositions.
     pub decompose: DecomposeOptions,
     /// Which rules and passes run.
@@ -88,6 +90,8 @@ pub struct Converted {
     pub optimised: Optimised,
     /// Warnings and notes.
     pub diagnostics: Vec<Diagnostic>,
+    /// The sizes that the program takes.
+    pub sizes: SizeRanges,
     /// The result of checking the program's stated types.
     pub checked: Checked,
     /// The changes to weights.
@@ -157,6 +161,7 @@ pub fn convert(host: &Host, mut program: Program, options: &ConvertOptions) -> R
     let waits = program.tensors.values().any(|tensor| tensor.unbound().is_some());
     let mut clock = Clock::default();
     let (fixed, note) = fix(host, &mut program, options)?;
+    let effective = sizes_of(host, &program, options)?;
     let names = OutputNames::of(&program);
     let checked = clock.time("meta", || contradictions(&program, host))?;
     if options.provenance {
@@ -178,7 +183,12 @@ pub fn convert(host: &Host, mut program: Program, options: &ConvertOptions) -> R
     if !fixed.is_empty() {
         model.metadata.push((FIXED_KEY.to_owned(), serde_json::json!(fixed).to_string()));
     }
-    let (mut diagnostics, mut stated) = (lowered.diagnostics, lowered.stated);
+    let sizes = effective.stated.clone();
+    if sizes.are_restricted() {
+        model.metadata.push((SIZES_KEY.to_owned(), serde_json::json!(sizes).to_string()));
+    }
+    let (mut diagnostics, mut stated) = (effective.diagnostics(), lowered.stated);
+    diagnostics.extend(lowered.diagnostics);
     diagnostics.extend(note);
     clock.time("tidy", || {
         tidy::model(&mut model);
@@ -238,6 +248,7 @@ pub fn convert(host: &Host, mut program: Program, options: &ConvertOptions) -> R
         provided: lowered.provided,
         optimised,
         diagnostics,
+        sizes,
         checked,
         changed,
         legalised,
@@ -296,6 +307,24 @@ pub fn fix(
     sizes::merge(program, &host.schemas, &axes)?;
     let note = sizes::fix(program, &host.schemas, &fixed)?;
     Ok((fixed, note))
+}
+
+/// The sizes that the program takes, by the model's names.
+///
+/// # Errors
+/// Those of [`sizes::require`].
+fn sizes_of(host: &Host, program: &Program, options: &ConvertOptions) -> Result<sizes::Effective, Report> {
+    let own = |input: &str| {
+        let own = lower::program_input(program, &options.lower.input_names, input);
+        own.map_or(input, |(own, _)| own).to_owned()
+    };
+    let dims = options.lower.dims.iter().map(|dim| (own(&dim.input), dim.axis, dim.name.clone()));
+    let inputs = lower::input_names(program, &options.lower.input_names);
+    let effective = sizes::effective(program, &host.schemas, &Naming { inputs, dims: dims.collect() });
+    let named = |axis: &InputAxis| InputAxis { input: own(&axis.input), ..axis.clone() };
+    let required: Vec<InputAxis> = options.dynamic.iter().map(named).collect();
+    sizes::require(program, &effective, &required)?;
+    Ok(effective)
 }
 
 /// Holds the program against itself.

@@ -236,6 +236,7 @@ class Convert(Command):
         input_names: _Free | None = None,
         output_names: _Free | None = None,
         dim: _Free | Sequence[_Free] | None = None,
+        require_dynamic: _Free | Sequence[_Free] | None = None,
         opset: int | None = None,
         validate: bool | None = None,
         target: _Path | None = None,
@@ -330,6 +331,8 @@ class Convert(Command):
             output_names: Names for all outputs in order, or new names for some.
             dim: A name for a dynamic dimension of an input, such as x:0=batch, or a fixed
                 size, such as x:0=8.
+            require_dynamic: Fail if this axis of an input, such as x:0, has a fixed size or
+                fewer sizes than were declared; can be repeated.
             opset: The ONNX opset to use.
             validate: Check the graph against the ONNX specification and the types that the
                 program states.

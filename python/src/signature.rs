@@ -26,6 +26,7 @@ pub(crate) fn signature(py: Python<'_>, model: PyBackedBytes) -> PyResult<String
     let said = json!({
         "inputs": found.inputs.iter().map(input).collect::<Vec<_>>(),
         "outputs": found.outputs.iter().map(port).collect::<Vec<_>>(),
+        "sizes": found.sizes,
         "states": found.states.iter().map(state).collect::<Vec<_>>(),
     });
     Ok(said.to_string())

@@ -30,6 +30,7 @@ mod optimise;
 mod overloads;
 mod plugins;
 mod quantiser_plugin;
+mod sizes;
 mod suggested;
 mod testkit;
 mod weight_graph;

@@ -7,7 +7,7 @@ use onnxport_core::diagnose::Report;
 use onnxport_core::ir::opset::DEFAULT_OPSET;
 use onnxport_core::lower::{DimName, LowerOptions, Names};
 use onnxport_core::pipeline::ConvertOptions;
-use onnxport_core::sizes::AxisSize;
+use onnxport_core::sizes::{AxisSize, InputAxis};
 use onnxport_requests::Plugins;
 use onnxport_requests::optimizing::Optimizing;
 use onnxport_requests::target::Targeting;
@@ -122,6 +122,14 @@ pub(crate) fn parse_axis(text: &str) -> Result<Axis, String> {
         Ok(size) => Axis::Sized(AxisSize { input, axis, size }),
         Err(_) => Axis::Named(DimName { input, axis, name: name.to_owned() }),
     })
+}
+
+/// Reads `x:0`.
+pub(crate) fn parse_input_axis(text: &str) -> Result<InputAxis, String> {
+    let (input, axis) =
+        text.rsplit_once(':').filter(|(input, _)| !input.is_empty()).ok_or("expected INPUT:AXIS")?;
+    let axis = axis.parse().map_err(|_| format!("{axis:?} is not an axis"))?;
+    Ok(InputAxis { input: input.to_owned(), axis })
 }
 
 fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, String> {

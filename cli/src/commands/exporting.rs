@@ -11,6 +11,7 @@ use onnxport_core::inspect::WeightForm;
 use onnxport_core::lower::{LowerOptions, Names};
 use onnxport_core::optimise::OptimiseOptions;
 use onnxport_core::pipeline::ConvertOptions;
+use onnxport_core::sizes::InputAxis;
 use onnxport_core::trace::{OpenStage, Stage, stage};
 use onnxport_core::verify::Signature;
 use onnxport_core::{Conversion, ConvertedProgram, WriteOptions};
@@ -45,6 +46,9 @@ pub(crate) struct ExportArguments {
     /// A name for a dynamic dimension of an input, such as x:0=batch, or a fixed size, such as x:0=8
     #[arg(long = "dim", value_name = "INPUT:AXIS=NAME|SIZE", value_parser = converting::parse_axis)]
     dims: Vec<Axis>,
+    /// Fail if this axis of an input, such as x:0, has a fixed size or fewer sizes than were declared; can be repeated
+    #[arg(long, value_name = "INPUT:AXIS", value_parser = converting::parse_input_axis)]
+    require_dynamic: Vec<InputAxis>,
     #[command(flatten)]
     converting: ConvertingArguments,
     #[command(flatten)]
@@ -107,6 +111,7 @@ impl Prepared {
                 ..options.lower
             },
             fixed,
+            dynamic: arguments.require_dynamic.clone(),
             backend: BackendOptions { dry_run: matches!(purpose, Purpose::Partition), ..options.backend },
             weightless: arguments.weights.weightless || !matches!(purpose, Purpose::Write(_)),
             // Which weights of a model are tied is unknown before they are supplied.

@@ -20,6 +20,7 @@ use crate::exit::Exit;
 use crate::format::{bad, bold, bytes, count, good, limited, plain, table};
 use crate::outcome::{CommandResult, Outcome};
 use crate::plugins;
+use crate::sizes;
 use crate::tensors;
 
 /// The number of guards and operators shown by default.
@@ -119,6 +120,7 @@ fn program(summary: &ProgramSummary, shown: usize) -> String {
     section(&mut out, "outputs", &values(&summary.outputs));
     section(&mut out, "state", &rows(&summary.states));
     section(&mut out, "dynamic dimensions", &summary.dims.iter().map(dim).collect::<Vec<_>>());
+    out.push_str(&sizes::text(&summary.sizes, shown));
     let _ = writeln!(
         out,
         "{}  {}, {}, {}, {}",
@@ -155,6 +157,7 @@ fn model(summary: &ModelSummary, shown: usize) -> String {
     section(&mut out, "inputs", &values(&summary.inputs));
     section(&mut out, "outputs", &values(&summary.outputs));
     section(&mut out, "state", &rows(&summary.states));
+    out.push_str(&sizes::text(&summary.sizes, shown));
     let files = match summary.data_files.as_slice() {
         [] => String::new(),
         files => format!(" in {}", files.join(", ")),

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use crate::documents::{PortJson, StateJson};
 use crate::format::{bold, bytes, count, duration, faint, table};
 use crate::outcome::Outcome;
+use crate::sizes;
 
 /// Inputs and outputs shown in the summary.
 const PORTS: usize = 12;
@@ -35,6 +36,7 @@ impl Facts<'_> {
         out.push_str(&ports("inputs", self.signature.user_inputs()));
         let outputs = self.signature.outputs.iter().filter(|o| self.signature.state_of(&o.name).is_none());
         out.push_str(&ports("outputs", outputs));
+        out.push_str(&sizes::text(&self.signature.sizes, usize::MAX));
         if !self.signature.states.is_empty() {
             let names: Vec<String> = self
                 .signature
@@ -104,6 +106,7 @@ impl Facts<'_> {
         outcome.put("inputs", self.signature.user_inputs().map(PortJson::from).collect::<Vec<_>>());
         outcome.put("outputs", self.signature.outputs.iter().map(PortJson::from).collect::<Vec<_>>());
         outcome.put("states", states);
+        outcome.put("sizes", &self.signature.sizes);
         outcome.put("nodes", self.nodes);
         outcome.put("initializers", self.written.tensors);
         outcome.put("weight_bytes", self.written.weight_bytes);

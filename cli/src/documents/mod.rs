@@ -17,7 +17,7 @@ use onnxport_core::host::Absent;
 use onnxport_core::inspect::{ModelParts, ModelSummary, ProgramSummary, WeightForm, WeightTable};
 use onnxport_core::legalise::Legalised;
 use onnxport_core::lower::Provided;
-use onnxport_core::onnx::SourceFile;
+use onnxport_core::onnx::{SizeRanges, SourceFile};
 use onnxport_core::optimise::Optimised;
 use onnxport_core::profile::{Changes, Profile};
 use onnxport_core::trace::StageMemory;
@@ -55,6 +55,7 @@ fields! {
         "inputs": Vec<PortJson>,
         "outputs": Vec<PortJson>,
         "states": Vec<StateJson>,
+        "sizes": SizeRanges,
         "weight_bytes": u64,
     }
     FILES { "files": Vec<String>, "initializers": usize }

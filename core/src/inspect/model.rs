@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::program::{InputSummary, OpSummary, ValueSummary};
 use crate::diagnose::Diagnostic;
-use crate::onnx::OnnxFile;
+use crate::onnx::{OnnxFile, SizeRanges};
 use crate::verify::{Port, Signature};
 
 /// The contents of an ONNX file.
@@ -27,6 +27,8 @@ pub struct ModelSummary {
     pub outputs: Vec<ValueSummary>,
     /// Inputs whose next values are outputs.
     pub states: Vec<InputSummary>,
+    /// The sizes that the model takes, as its metadata states them.
+    pub sizes: SizeRanges,
     /// The operators, most used first; their provider is not set.
     pub ops: Vec<OpSummary>,
     /// The local functions, `domain::name`.
@@ -84,6 +86,7 @@ impl ModelSummary {
                     ty: format!("{} -> {}", state.input, state.output),
                 })
                 .collect(),
+            sizes: signature.sizes.clone(),
             ops,
             functions,
             initializers: file.all_weights().count(),

@@ -7,9 +7,11 @@ use serde::Serialize;
 
 use crate::host::Host;
 use crate::normalise;
+use crate::onnx::SizeRanges;
 use crate::program::{Arg, Body, InputKind, OutputKind, OutputSpec, Program, Val, ValueType};
 use crate::pt2::Archive;
 use crate::registry::Resolved;
+use crate::sizes::{self, Naming};
 use crate::sym::{Range, Symbols};
 
 /// The contents of an exported program.
@@ -27,6 +29,8 @@ pub struct ProgramSummary {
     pub states: Vec<InputSummary>,
     /// The dynamic dimensions.
     pub dims: Vec<DimSummary>,
+    /// The sizes that the program takes.
+    pub sizes: SizeRanges,
     /// The conditions that PyTorch recorded, as Python expressions.
     pub guards: Vec<String>,
     /// The operators, most used first.
@@ -106,6 +110,7 @@ impl ProgramSummary {
             outputs: Vec::new(),
             states: Vec::new(),
             dims: dims(program),
+            sizes: sizes::effective(program, &host.schemas, &Naming::default()).stated,
             guards: program.guards.clone(),
             ops: ops(body, &functional.body, host, opset),
             parameters: 0,

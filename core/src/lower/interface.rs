@@ -296,6 +296,13 @@ pub fn program_input<'p>(program: &'p Program, names: &Names, name: &str) -> Opt
     user_inputs(program).nth(place).map(|(spec, val)| (spec.name.as_str(), val))
 }
 
+/// The program's names of the inputs, each with the model's.
+pub fn input_names(program: &Program, names: &Names) -> Vec<(String, String)> {
+    let own: Vec<String> = user_inputs(program).map(|(spec, _)| spec.name.clone()).collect();
+    let chosen = names.of(&own, "input", &mut Vec::new()).into_iter().map(|(chosen, _)| chosen);
+    own.iter().cloned().zip(chosen).collect()
+}
+
 /// Renames dimensions as the user chose.
 pub(super) fn rename_dims(driver: &mut Driver<'_>, options: &LowerOptions) {
     let mut named: FxHashMap<SymId, &str> = FxHashMap::default();

@@ -17,7 +17,7 @@ mod suggest;
 mod unresolved;
 
 pub(crate) use callbacks::{host_table, origin_of};
-pub use interface::{DimName, program_input};
+pub use interface::{DimName, input_names, program_input};
 pub use names::Names;
 
 use crate::diagnose::{Diagnostic, Report};

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from dataclasses import dataclass
 from typing import Any
@@ -35,12 +36,50 @@ class State:
 
 
 @dataclass(frozen=True)
+class SizeRange:
+    """The sizes that a dimension may have: `min`, `min + step` and so on up to `max`.
+
+    A bound that is `None` does not exist. `axes` are those that have this size, such as `x:0`, or a
+    size computed from it, such as `y:1 = 2*s0`.
+    """
+
+    name: str
+    min: int | None
+    max: int | None
+    step: int
+    axes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SizeCondition:
+    """A condition on sizes that ranges do not express, and the line of code it comes from."""
+
+    expression: str
+    line: str | None
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes that a model takes."""
+
+    dims: tuple[SizeRange, ...] = ()
+    conditions: tuple[SizeCondition, ...] = ()
+
+    @classmethod
+    def of(cls, found: dict[str, Any]) -> Sizes:
+        """Read what the model states."""
+        dims = (SizeRange(**{**dim, "axes": tuple(dim["axes"])}) for dim in found["dims"])
+        return cls(tuple(dims), tuple(SizeCondition(**one) for one in found["conditions"]))
+
+
+@dataclass(frozen=True)
 class Ports:
     """The inputs and outputs of the main graph, and which of them are states."""
 
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     states: tuple[State, ...]
+    sizes: Sizes = Sizes()
 
     @classmethod
     def of(cls, model: bytes) -> Ports:
@@ -53,6 +92,7 @@ class Ports:
             tuple(_port(**one) for one in found["inputs"]),
             tuple(_port(**one) for one in found["outputs"]),
             tuple(State(**one) for one in found["states"]),
+            Sizes.of(found["sizes"]),
         )
 
     @property
@@ -76,6 +116,7 @@ class Ports:
             "inputs": [{"name": port.name, "type": port.type} for port in self.given],
             "outputs": [{"name": port.name, "type": port.type} for port in self.outputs],
             "states": [vars(state) for state in self.states],
+            "sizes": dataclasses.asdict(self.sizes),
         }
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from onnxport import _native
     from onnxport._commands import Result
     from onnxport._export.capture import Capture
+    from onnxport._onnx_program.ports import Sizes
     from onnxport._operators.rules import Pass, Rule
 
 
@@ -151,6 +152,11 @@ class ONNXProgram(HeldModel):
     def states(self) -> dict[str, Any]:
         """The states of the model between calls, by name."""
         return self._running().states
+
+    @property
+    def sizes(self) -> Sizes:
+        """The ranges and conditions of sizes, empty if the model takes every size from 2 on."""
+        return self.ports.sizes
 
     def call_reference(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Run the model in the reference evaluator of the `onnx` package."""

@@ -1,11 +1,11 @@
-"""What `torch.onnx` writes is smaller or as large, and computes the same, behind the optimizer."""
+"""The optimizer keeps the results of models of `torch.onnx`, and makes none larger."""
 
 from itertools import chain
 
 from tests.python.importing import optimised, sources
 
-# A product with a transposed operand is two nodes, and faster than `Einsum`. ONNX Runtime expands `GroupNormalization`;
-# the nodes that replace it are faster than its expansion.
+# A product with a transposed operand is two nodes, and faster than `Einsum`. ONNX Runtime expands
+# `GroupNormalization`; the nodes that replace it are faster than its expansion.
 LARGER = {"einsum", "groupnorm"}
 
 

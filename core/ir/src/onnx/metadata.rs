@@ -87,6 +87,15 @@ pub struct SizeRanges {
     pub conditions: Vec<SizeCondition>,
 }
 
+impl SizeRanges {
+    /// Whether the sizes are restricted by more than the smallest size that PyTorch leaves open by default, 2.
+    pub fn are_restricted(&self) -> bool {
+        let bounded =
+            |dim: &SizeRange| dim.max.is_some() || dim.step != 1 || dim.min.is_some_and(|min| min > 2);
+        !self.conditions.is_empty() || self.dims.iter().any(bounded)
+    }
+}
+
 /// The sizes that a symbol may have.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct SizeRange {

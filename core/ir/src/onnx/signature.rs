@@ -10,7 +10,7 @@ use prost::Message;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::{AxisSize, FIXED_KEY, OnnxFile, STATE_KEY, invalid};
+use super::{AxisSize, FIXED_KEY, OnnxFile, SIZES_KEY, STATE_KEY, SizeRanges, invalid};
 use crate::diagnose::{Code, Diagnostic};
 use crate::tensor::{DType, MappedFile};
 
@@ -25,6 +25,8 @@ pub struct Signature {
     pub states: Vec<State>,
     /// The sizes that the model was made for, from the metadata `onnxport.fixed`; inputs by the program's names.
     pub fixed: Vec<AxisSize>,
+    /// The sizes that the model takes, from the metadata `onnxport.sizes`.
+    pub sizes: SizeRanges,
 }
 
 /// An input or output.
@@ -159,6 +161,7 @@ impl Signature {
             outputs: outputs.iter().map(port).collect(),
             states: listed(metadata, STATE_KEY)?,
             fixed: listed(metadata, FIXED_KEY)?,
+            sizes: listed(metadata, SIZES_KEY)?,
         })
     }
 
@@ -199,8 +202,11 @@ impl Signature {
 }
 
 /// The list that the metadata `key` holds, empty where there is none.
-fn listed<T: DeserializeOwned>(metadata: &[StringStringEntryProto], key: &str) -> Result<Vec<T>, Diagnostic> {
-    let Some(entry) = metadata.iter().find(|entry| entry.key() == key) else { return Ok(Vec::new()) };
+fn listed<T>(metadata: &[StringStringEntryProto], key: &str) -> Result<T, Diagnostic>
+where
+    T: DeserializeOwned + Default,
+{
+    let Some(entry) = metadata.iter().find(|entry| entry.key() == key) else { return Ok(T::default()) };
     serde_json::from_str(entry.value())
         .map_err(|e| Diagnostic::error(Code::READ_ONNX, format!("the metadata {key} is malformed: {e}")))
 }

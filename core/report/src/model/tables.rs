@@ -1,5 +1,6 @@
 //! The contents of a report as tables.
 
+use onnxport_core::onnx::SizeRange;
 use onnxport_core::pipeline::STAGES;
 use serde_json::Value;
 
@@ -182,6 +183,15 @@ fn interface(summary: &Value) -> Table {
         for port in list(&summary[key]) {
             found.push(vec![what.to_owned(), text(&port["name"]), text(&port["type"])]);
         }
+    }
+    for dim in list(&summary["sizes"]["dims"]) {
+        let size = serde_json::from_value::<SizeRange>(dim.clone());
+        let axes: Vec<String> = list(&dim["axes"]).iter().map(text).collect();
+        let size = size.map(|size| size.to_string()).unwrap_or_default();
+        found.push(vec!["size".to_owned(), text(&dim["name"]), format!("{size} ({})", axes.join(", "))]);
+    }
+    for condition in list(&summary["sizes"]["conditions"]) {
+        found.push(vec!["condition".to_owned(), text(&condition["expression"]), text(&condition["line"])]);
     }
     Table {
         id: "interface",

@@ -1,0 +1,67 @@
+"""The sizes that a model takes: stated, warned of and required."""
+
+import json
+
+import onnxruntime
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.export import Dim
+
+import onnxport
+
+
+class Padded(nn.Module):
+    """Computes something else where the size, padded to a multiple of eight, is more than eight."""
+
+    def forward(self, x):
+        y = F.pad(x, (0, (-x.shape[0]) % 8))
+        return y * 3 if y.shape[0] <= 8 else y * 2
+
+
+class Free(nn.Module):
+    def forward(self, x):
+        return x @ x.transpose(0, 1)
+
+
+def exported(module, dims):
+    return torch.export.export(
+        module.eval(),
+        (torch.rand(6, 3)[:, 0] if dims == 1 else torch.rand(6, 3),),
+        dynamic_shapes=({0: Dim.AUTO},),
+    )
+
+
+def test_a_branch_on_a_size_is_a_warning_with_its_line():
+    with pytest.warns(Warning, match="`x:0` .* is restricted: 2 to 8") as caught:
+        made = onnxport.export(exported(Padded(), 1))
+    del caught
+    (size,) = made.sizes.dims
+    assert (size.min, size.max, size.step, size.axes) == (2, 8, 1, ("x:0",))
+    (found,) = [one for one in made.diagnostics if one.code == "OP310"]
+    assert "test_sizes.py" in str(found.__dict__)
+
+
+def test_the_model_states_its_sizes(tmp_path):
+    path = tmp_path / "m.onnx"
+    with pytest.warns(Warning, match="restricted"):
+        onnxport.export(exported(Padded(), 1), path)
+    session = onnxruntime.InferenceSession(path)
+    stated = json.loads(session.get_modelmeta().custom_metadata_map["onnxport.sizes"])
+    assert stated["dims"][0]["max"] == 8
+    assert onnxport.inspect(path)["model"]["sizes"] == stated
+
+
+def test_an_axis_that_must_be_dynamic():
+    with pytest.raises(onnxport.Error, match=r"OP311.*2 to 8"):
+        onnxport.export(exported(Padded(), 1), require_dynamic="x:0")
+    with pytest.raises(onnxport.Error, match=r"OP311.*always 3"):
+        onnxport.export(exported(Free(), 2), require_dynamic="x:1")
+
+
+def test_a_module_for_every_size_is_not_warned_of(recwarn):
+    made = onnxport.export(exported(Free(), 2), require_dynamic="x:0")
+    assert not [one for one in made.diagnostics if one.code == "OP310"]
+    assert not [one for one in recwarn if "OP310" in str(one.message)]
+    assert made.sizes.dims == ()

@@ -38,8 +38,8 @@ pub(super) fn read(
     for text in program.guards.iter().flat_map(|guard| conjuncts(guard)) {
         let read = found.len() < MAX_CONDITIONS;
         let any = if read { alternatives(symbols, text, ports).unwrap_or_default() } else { Vec::new() };
-        let sides = any.iter().flat_map(|(a, _, b)| [*a, *b]);
-        let origin = sides.filter_map(|side| origin(symbols, side, &stated)).next();
+        let mut sides = any.iter().flat_map(|(a, _, b)| [*a, *b]);
+        let origin = sides.find_map(|side| origin(symbols, side, &stated));
         found.push(Condition { any, text: text.trim().to_owned(), origin });
     }
     found.extend(assertions(&program.body, symbols, schemas).into_iter().take(MAX_CONDITIONS));

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::Port;
 use super::conditions::{self, Condition};
 use super::constraints::Relation;
-use super::solver::{Held, Solver, symbols_in};
+use super::solver::{Held, Prepared, Solver, symbols_in};
 use crate::diagnose::{Code, Diagnostic, OriginId, Severity};
 use crate::onnx::{SizeCondition, SizeRange, SizeRanges};
 use crate::program::Program;
@@ -147,7 +147,7 @@ fn solve(
             continue;
         }
         let is_minor =
-            reasons.iter().all(|index| declared.all.get(*index).is_some_and(|c| c.is_inequality()));
+            reasons.iter().all(|index| declared.all.get(*index).is_some_and(Prepared::is_inequality));
         let reasons: Vec<Reason> =
             reasons.iter().filter_map(|index| read.get(*index)).map(Reason::from).collect();
         effective.narrowed.push(Narrowed {

@@ -333,7 +333,8 @@ pub(super) fn symbols_in(symbols: &Symbols, dim: Dim, found: &mut Vec<SymId>) {
             }
         }
         Expr::FloorDiv(a, b) | Expr::Mod(a, b) => {
-            [a, b].iter().for_each(|part| symbols_in(symbols, **part, found))
+            symbols_in(symbols, *a, found);
+            symbols_in(symbols, *b, found);
         }
         Expr::Min(operands) | Expr::Max(operands) => {
             operands.iter().for_each(|operand| symbols_in(symbols, *operand, found));

@@ -43,7 +43,7 @@ fn window(c: &mut Call<'_>, a: [f64; 3]) -> Res<Vec<Value>> {
     };
     let dtype = c.dtype("output_datatype")?;
     c.count(&[size])?;
-    let period = if !c.flag("periodic") { size as f64 - 1.0 } else { size as f64 };
+    let period = if c.flag("periodic") { size as f64 } else { size as f64 - 1.0 };
     let angle = |n: usize| TAU * n as f64 / period;
     let items = (0..size).map(|n| a[0] - a[1] * angle(n).cos() + a[2] * (2.0 * angle(n)).cos()).collect();
     one(Tensor::of_numbers(dtype, vec![size], items)?)

@@ -174,8 +174,8 @@ fn images_are_resized_sampled_and_pooled() {
 fn attributes_that_are_absent_have_the_default_of_the_operators_version() {
     let most = f64::from(f32::MAX);
     let wide = floats(&[2], &[f64::NEG_INFINITY, f64::INFINITY]);
-    assert_eq!(node(6, "Clip", &[wide.clone()], "").floats().unwrap(), [-most, most]);
-    assert_eq!(node(13, "Clip", &[wide.clone()], "").floats().unwrap(), wide.floats().unwrap());
+    assert_eq!(node(6, "Clip", std::slice::from_ref(&wide), "").floats().unwrap(), [-most, most]);
+    assert_eq!(node(13, "Clip", std::slice::from_ref(&wide), "").floats().unwrap(), wide.floats().unwrap());
     // Version 1 of `Cast` states the type as a text.
     let text =
         "opset 1\ngraph {\n  input %x: f32[2]\n  %0 = Cast(%x) {to = \"INT64\"}\n  output %0 as y\n}\n";

@@ -4,7 +4,8 @@ use super::*;
 
 /// The program of an input of two free sizes, each at least `least`.
 fn program(least: i64, guards: &[String]) -> Program {
-    let guards: String = guards.iter().map(|guard| format!("guard {guard:?}\n")).collect();
+    let guards: Vec<String> = guards.iter().map(|guard| format!("guard {guard:?}\n")).collect();
+    let guards = guards.concat();
     let text = format!(
         "symbol s0 {least}..\nsymbol s1 {least}..\n{guards}graph {{\n  input %x: f32[s0, s1] = user\n  \
          %y: f32[s0, s1] = aten.relu.default(self=%x)\n  output %y = user\n}}\n"
@@ -193,7 +194,9 @@ impl Made {
     }
 }
 
-const COMPARISONS: [(&str, fn(i64, i64) -> bool); 6] = [
+type Comparison = (&'static str, fn(i64, i64) -> bool);
+
+const COMPARISONS: [Comparison; 6] = [
     ("==", |a, b| a == b),
     ("!=", |a, b| a != b),
     ("<=", |a, b| a <= b),
@@ -214,11 +217,7 @@ fn no_size_that_the_guards_allow_is_outside_of_the_range() {
     for round in 0..250 {
         let guards: Vec<_> = (0..=random.below(3))
             .map(|_| {
-                (
-                    random.made(1 + (round % 3) as u32),
-                    random.made(round % 2),
-                    COMPARISONS[random.below(6) as usize],
-                )
+                (random.made(1 + round % 3), random.made(round % 2), COMPARISONS[random.below(6) as usize])
             })
             .collect();
         let texts: Vec<String> =
@@ -255,7 +254,8 @@ fn bounds_of_one_linear_size_are_tight() {
         let (sign, holds) = COMPARISONS[random.below(6) as usize];
         let text = format!("(({factor})*L['x'].size()[0]) + ({offset}) {sign} {bound}");
         let allowed: Vec<i64> = (0..200).filter(|n| holds(factor * n + offset, bound)).collect();
-        let found = effective(&program(0, &[text.clone()]), &Schemas::default(), &Naming::default());
+        let found =
+            effective(&program(0, std::slice::from_ref(&text)), &Schemas::default(), &Naming::default());
         if allowed.is_empty() {
             assert!(found.empty, "{text}");
             continue;

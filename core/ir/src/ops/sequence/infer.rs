@@ -55,10 +55,10 @@ pub(super) fn split(cx: &mut Cx<'_>) -> Option<Types> {
     let at = cx.axis(dims.len())?;
     let mut part: Dims = dims.into();
     if cx.input(1).is_none() {
-        if !cx.flag("keepdims")? {
-            part.remove(at);
-        } else {
+        if cx.flag("keepdims")? {
             part[at] = Some(Dim::Const(1));
+        } else {
+            part.remove(at);
         }
         return sequence(Type::tensor(dtype, Shape::Ranked(part)));
     }

@@ -46,7 +46,7 @@ def test_a_branch_on_a_size_is_a_warning_with_its_line():
 def test_the_model_states_its_sizes(tmp_path):
     path = tmp_path / "m.onnx"
     with pytest.warns(Warning, match="restricted"):
-        onnxport.export(exported(Padded(), 1), path)
+        onnxport.export(exported(Padded(), 1), f=path)
     session = onnxruntime.InferenceSession(path)
     stated = json.loads(session.get_modelmeta().custom_metadata_map["onnxport.sizes"])
     assert stated["dims"][0]["max"] == 8
@@ -55,13 +55,13 @@ def test_the_model_states_its_sizes(tmp_path):
 
 def test_an_axis_that_must_be_dynamic():
     with pytest.raises(onnxport.Error, match=r"OP311.*2 to 8"):
-        onnxport.export(exported(Padded(), 1), require_dynamic="x:0")
+        onnxport.export(exported(Padded(), 1), options={"require_dynamic": "x:0"})
     with pytest.raises(onnxport.Error, match=r"OP311.*always 3"):
-        onnxport.export(exported(Free(), 2), require_dynamic="x:1")
+        onnxport.export(exported(Free(), 2), options={"require_dynamic": "x:1"})
 
 
 def test_a_module_for_every_size_is_not_warned_of(recwarn):
-    made = onnxport.export(exported(Free(), 2), require_dynamic="x:0")
+    made = onnxport.export(exported(Free(), 2), options={"require_dynamic": "x:0"})
     assert not [one for one in made.diagnostics if one.code == "OP310"]
     assert not [one for one in recwarn if "OP310" in str(one.message)]
     assert made.sizes.dims == ()

@@ -68,7 +68,7 @@ pub(crate) struct Line<'c> {
     pub(crate) words: Vec<String>,
 }
 
-/// Reads `arguments`, the name of the program first, for the command line `cli`. `None` if there is no command that
+/// Parses `arguments`, which start with the name of the program, as the command line `cli`. `None` if there is no command that
 /// takes options from a file, or if the syntax is wrong, for which the parser itself has a better message.
 pub(crate) fn read<'c>(cli: &'c Command, arguments: &[OsString]) -> Option<Line<'c>> {
     let sketch = of(cli);

@@ -146,7 +146,7 @@ fn rules_that_other_options_allow_are_named() {
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
     let line = "not used  rms_norm 1 (--opset 23), mish_written_out 1 (--target onnxruntime)\n";
     assert!(shown.contains(line), "{shown}");
-    // The option does what is said.
+    // The named option has the announced effect.
     let (after, said) = optimised(&at, &["--target", "onnxruntime"]);
     assert!(!after.contains("Mish("), "{after}");
     let unused = said["optimised"]["unused"].as_array().expect("the opset is still too low");

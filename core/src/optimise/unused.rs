@@ -69,7 +69,7 @@ impl Engine<'_> {
                 set_opset(self.model, stated);
             }
         }
-        // What a rule that does not run says is about nothing.
+        // The diagnostics of a rule that is not applied do not concern the result.
         self.diagnostics.truncate(said);
         self.unused = places
             .into_iter()

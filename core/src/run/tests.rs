@@ -138,7 +138,7 @@ fn dynamic_dimensions_have_drawn_sizes_where_none_is_stated() {
     let again = place.run(&Given::default(), &[], draw).unwrap();
     assert!(ran.tensors.iter().zip(&again.tensors).all(|(a, b)| a.bytes == b.bytes));
     assert_eq!(place.run(&Given::default(), &[("batch", 3)], draw).unwrap().chosen_sizes, None);
-    // Who states one size states all.
+    // If one size is given, all must be.
     let two = MODEL
         .replace("symbol batch 1..64", "symbol batch 1..64\nsymbol length 1..64")
         .replace("  input %y", "  input %z: f32[length]\n  input %y");

@@ -1,4 +1,4 @@
-//! What a program requires of its sizes: the guards that PyTorch recorded, and the assertions in its graph.
+//! The requirements of a program on its sizes: the guards that PyTorch recorded, and the assertions in its graph.
 
 use rustc_hash::FxHashMap;
 
@@ -22,7 +22,7 @@ pub(super) struct Condition {
     pub any: Vec<Related>,
     /// The condition as the program states it.
     pub text: String,
-    /// The call that asserts it, or the first that computes what it speaks of.
+    /// The call that asserts it, or the first one that computes its expression.
     pub origin: Option<OriginId>,
 }
 
@@ -89,7 +89,7 @@ fn origin(symbols: &Symbols, dim: Dim, stated: &FxHashMap<ExprId, OriginId>) -> 
     }
 }
 
-/// What the calls of the main graph assert. Those of nested graphs hold where these run.
+/// Returns the assertions of the main graph. Those of nested graphs hold only if the graphs run.
 fn assertions(body: &Body, symbols: &mut Symbols, schemas: &Schemas) -> Vec<Condition> {
     let mut known: FxHashMap<Val, Related> = FxHashMap::default();
     let mut found = Vec::new();

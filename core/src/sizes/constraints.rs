@@ -168,7 +168,7 @@ impl Relation {
     }
 }
 
-/// What a guard says, where it is a single relation between two expressions.
+/// Parses a guard that is a single relation between two expressions.
 pub(super) fn relation(
     symbols: &mut Symbols,
     text: &str,

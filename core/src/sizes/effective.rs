@@ -1,4 +1,4 @@
-//! The sizes for which a program is what its module computes: the effective range of each symbol, and the conditions that
+//! The sizes for which a program computes the same as its module: the effective range of each symbol, and the conditions that
 //! ranges do not express. The declared ranges are those of the symbols, as far as no guard set them.
 
 use std::collections::BTreeSet;
@@ -31,7 +31,7 @@ pub struct Naming {
 /// The sizes that a program takes.
 #[derive(Clone, Debug, Default)]
 pub struct Effective {
-    /// What the model's interface states.
+    /// The sizes that the model's interface states.
     pub stated: SizeRanges,
     /// The symbols that have fewer sizes than was declared.
     pub narrowed: Vec<Narrowed>,
@@ -39,7 +39,7 @@ pub struct Effective {
     pub related: Vec<Relating>,
     /// The conditions that are not understood.
     pub unread: Vec<Reason>,
-    /// Whether there is no size that all conditions allow.
+    /// Whether the conditions contradict each other, so that no size satisfies all of them.
     pub empty: bool,
 }
 
@@ -52,7 +52,7 @@ pub struct Narrowed {
     pub range: SizeRange,
     /// Whether the conditions exclude single sizes and bound nothing.
     pub is_minor: bool,
-    /// What narrows it.
+    /// The conditions that narrow it.
     pub reasons: Vec<Reason>,
 }
 
@@ -111,7 +111,7 @@ fn solve(
     naming: &Naming,
     (ports, mut symbols, sizes): (&[Port<'_>], Symbols, &BTreeSet<SymId>),
 ) -> Result<Effective, Empty> {
-    // The ranges of the program, which guards may have set; without them, what the guards say by themselves.
+    // Guards may have set the ranges of the program. `declared` starts without them and solves the guards alone.
     let known = |symbols: &Symbols, id| symbols.get(id).range;
     let mut open = symbols.clone();
     for (id, symbol) in symbols.iter() {
@@ -141,7 +141,7 @@ fn solve(
     for id in spoken {
         let range = named(id);
         let reasons = narrowing(&mut declared, id);
-        // What the program asserts of a size that depends on values is its own; but one that is only a number was frozen.
+        // The program may assert ranges of sizes that depend on values. One with a single size was frozen by the export.
         let is_frozen = range.min.is_some() && range.min == range.max;
         if if sizes.contains(&id) { reasons.is_empty() } else { !is_frozen } {
             continue;
@@ -201,16 +201,16 @@ fn list(
             let zeros: Vec<Dim> =
                 (0..solver.all.len()).filter_map(|other| at_most_zero(solver, other)).collect();
             at_most_zero(solver, index).and_then(|apart| {
-                let turned = solver.symbols.sub(Dim::Const(0), apart);
-                zeros.contains(&turned).then_some((apart, turned))
+                let negated = solver.symbols.sub(Dim::Const(0), apart);
+                zeros.contains(&negated).then_some((apart, negated))
             })
         };
-        if let Some((apart, turned)) = key {
+        if let Some((apart, negated)) = key {
             if !is_equality {
                 expression = equation(&mut solver.symbols, apart);
             }
             is_equality = true;
-            if !seen.insert(apart) || !seen.insert(turned) {
+            if !seen.insert(apart) || !seen.insert(negated) {
                 continue;
             }
         }

@@ -107,7 +107,7 @@ fn congruence(symbols: &Symbols, sum: Dim) -> (Vec<Term>, i64) {
     let mut inner = self::terms(symbols, *a);
     let constant = inner.iter().position(|term| term.factors.is_empty());
     let constant = constant.map_or(0, |at| inner.remove(at).coefficient);
-    // `rest` is on the side of the remainder with its sign turned.
+    // `rest` is negated on the side of the remainder.
     let Some(constant) = constant.checked_add(remainder) else { return (terms, 0) };
     inner.push(Term { factors: smallvec::SmallVec::new(), coefficient: constant });
     (inner, *modulus)

@@ -22,7 +22,7 @@ struct Rewriting<'a> {
     node: NodeId,
 }
 
-/// Transposes the nodes of `region` that `turned` names; returns how many.
+/// Transposes the nodes of `region` that `turned` lists, and returns their number.
 pub(super) fn apply(model: &mut Model, region: &Region, turned: &[bool]) -> usize {
     let Some(first) = turned.iter().position(|turned| *turned) else { return 0 };
     let opset = model.opset();

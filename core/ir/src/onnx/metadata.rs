@@ -83,7 +83,7 @@ impl std::fmt::Display for AxisSize {
 pub struct SizeRanges {
     /// The range of each symbol in the shapes of inputs.
     pub dims: Vec<SizeRange>,
-    /// What else the sizes must satisfy.
+    /// Further conditions on the sizes.
     pub conditions: Vec<SizeCondition>,
 }
 

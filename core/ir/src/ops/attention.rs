@@ -183,17 +183,17 @@ fn attention(c: &mut Call<'_>) -> Res<Vec<Value>> {
     Ok(vec![y.into(), k.into(), v.into(), Tensor::of_floats(q.dtype(), shape, shown)?.into()])
 }
 
-/// Turns pairs of elements by angles whose cosines and sines are given.
+/// Rotates pairs of elements by the angles with the given cosines and sines.
 fn rotary(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let input = c.tensor(0)?;
     let x = heads(c, input, "num_heads")?;
     let [batches, count, sequence, size] = *x.shape() else { return invalid!("the input has not 4 axes") };
-    let turned = match usize::try_from(c.int("rotary_embedding_dim")?) {
+    let rotated = match usize::try_from(c.int("rotary_embedding_dim")?) {
         Ok(0) => size,
         Ok(n) if n <= size => n,
         _ => return invalid!("more elements are rotated than there are"),
     };
-    let half = turned / 2;
+    let half = rotated / 2;
     let (cos, sin) = (c.tensor(1)?.floats()?, c.tensor(2)?.floats()?);
     let ids = c.longs(3)?;
     let mut items = x.floats()?;

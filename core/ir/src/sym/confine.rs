@@ -1,4 +1,4 @@
-//! What the bounds of an expression say about the symbols in it.
+//! Narrowing the ranges of symbols by the bounds of an expression over them.
 
 use super::build::floored_div;
 use super::{Dim, Expr, ExprId, Range, Symbols, Term};
@@ -105,7 +105,7 @@ impl Symbols {
 }
 
 impl Range {
-    /// What must be added to a number within these bounds so that the sum is within `sum`.
+    /// The bounds of the number that, added to one within these bounds, gives a sum within `sum`.
     fn below(self, sum: Self) -> Self {
         Self {
             min: sum.min.zip(self.max).and_then(|(sum, most)| sum.checked_sub(most)),

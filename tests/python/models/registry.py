@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from filelock import FileLock  # comes with PyTorch
 from torch import nn
 from torch.export import Dim, ExportedProgram
 
@@ -75,12 +76,14 @@ class Model:
         path = folder / f"{self.name}.pt2"
         stamp = folder / f"{self.name}.key"
         key = self._key()
-        if not (stamp.exists() and path.exists() and stamp.read_text() == key):
-            folder.mkdir(parents=True, exist_ok=True)
-            stamp.unlink(missing_ok=True)
-            recipe = self.recipe()
-            onnxport.save(self.export(recipe), path, module=recipe.reference, root=ROOT)
-            stamp.write_text(key)
+        folder.mkdir(parents=True, exist_ok=True)
+        # Tests of several workers use the same archives.
+        with FileLock(folder / f"{self.name}.lock"):
+            if not (stamp.exists() and path.exists() and stamp.read_text() == key):
+                stamp.unlink(missing_ok=True)
+                recipe = self.recipe()
+                onnxport.save(self.export(recipe), path, module=recipe.reference, root=ROOT)
+                stamp.write_text(key)
         return path
 
     def _key(self) -> str:

@@ -1,4 +1,4 @@
-"""Convert with the release binary, run in ONNX Runtime, compare with a sidecar."""
+"""Convert with the binary under test, run in ONNX Runtime, compare with a sidecar."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ def read_cases(path: Path) -> Iterator[Case]:
 
 
 def binary() -> Path:
-    """Return the `onnxport` binary under test: `ONNXPORT_BIN`, else the release build."""
-    return Path(os.environ.get("ONNXPORT_BIN", ROOT / "target" / "release" / "onnxport"))
+    """Return the `onnxport` binary under test: `ONNXPORT_BIN`, else that of the profile `quick`."""
+    return Path(os.environ.get("ONNXPORT_BIN", ROOT / "target" / "quick" / "onnxport"))
 
 
 def library() -> Path:

@@ -1,6 +1,7 @@
 //! Plugins as shared libraries: the same models as when they are linked in, and faults that the host
 //! survives. The libraries are built here, without optimisation, and kept.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -13,13 +14,13 @@ use onnxport_core::pipeline::{self, ConvertOptions};
 use onnxport_core::program::Program;
 use onnxport_core::write::{self, WriteOptions};
 
-/// Builds the shared library `name` with `cargo` in `folder` and returns where it is.
-fn build(folder: &Path, arguments: &[&str], name: &str) -> PathBuf {
+/// Builds the shared library `name` with `cargo` in `folder` and returns where it is, in the folder of its profile.
+fn build(folder: &Path, arguments: &[&str], profile: &str, name: &str) -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("a target folder");
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(arguments).arg("--quiet").arg("--target-dir").arg(target).current_dir(folder);
     assert!(cargo.status().expect("cargo starts").success(), "{cargo:?}");
-    let library = target.join("debug").join(format!(
+    let library = target.join(profile).join(format!(
         "{}{name}{}",
         std::env::consts::DLL_PREFIX,
         std::env::consts::DLL_SUFFIX
@@ -29,8 +30,14 @@ fn build(folder: &Path, arguments: &[&str], name: &str) -> PathBuf {
 }
 
 fn op_set(package: &str) -> PathBuf {
-    let arguments = ["rustc", "-p", package, "--lib", "--crate-type", "cdylib", "--features", "cdylib"];
-    build(&repository(), &arguments, &package.replace('-', "_"))
+    // With the profile of this test, whose dependencies are there already.
+    let test = std::env::current_exe().expect("this test");
+    let folder = test.ancestors().nth(2).and_then(Path::file_name).and_then(OsStr::to_str);
+    let folder = folder.expect("the folder of a profile");
+    let profile = if folder == "debug" { "dev" } else { folder };
+    let package_of = ["rustc", "--profile", profile, "-p", package, "--lib"];
+    let arguments = [&package_of[..], &["--crate-type", "cdylib", "--features", "cdylib"]].concat();
+    build(&repository(), &arguments, folder, &package.replace('-', "_"))
 }
 
 /// A plugin's options are those of its process: tests that load it take turns.
@@ -53,7 +60,8 @@ fn torchvision() -> &'static Path {
 
 fn faulty() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARY.get_or_init(|| build(&repository().join("tests/rust/faults/plugin"), &["build"], "faulty"))
+    LIBRARY
+        .get_or_init(|| build(&repository().join("tests/rust/faults/plugin"), &["build"], "debug", "faulty"))
 }
 
 fn host(search: &Search) -> Result<Host, Report> {

@@ -9,6 +9,12 @@ use crate::counts::Counts;
 use crate::step::Steps;
 use crate::{conformance, contract, examples, extension, generate, imports, python, root, target, wheel};
 
+/// The profile of everything that is tested.
+pub(crate) const PROFILE: &str = "quick";
+
+/// For crates that tests build outside of the workspace: nobody debugs them or builds them again.
+const PLAIN: [(&str, &str); 2] = [("CARGO_PROFILE_DEV_DEBUG", "false"), ("CARGO_INCREMENTAL", "0")];
+
 /// How much is tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
@@ -22,7 +28,10 @@ pub(crate) enum Scope {
 pub(crate) fn run(scope: Scope) -> bool {
     let root = root();
     let mut steps = Steps::default();
-    // Made first: the Rust tests use the ONNX Runtime that it holds.
+    // One build for all suites, beside the installation of the Python environment.
+    let build = ["build", "--profile", PROFILE, "--workspace", "--all-targets", "--quiet"];
+    let build = Background::start("cargo build", cargo(&root).args(build));
+    // The Rust tests use the ONNX Runtime of the environment.
     let environment = match scope {
         Scope::All => match python::environment(&root) {
             Ok(python) => Some(python),
@@ -39,8 +48,8 @@ pub(crate) fn run(scope: Scope) -> bool {
         steps.fail("tests of the onnx package", &why);
     }
     let cargo = |arguments: &[&str]| {
-        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        command.args(arguments).current_dir(&root);
+        let mut command = cargo(&root);
+        command.args(arguments);
         if environment.is_some() {
             command.env("VIRTUAL_ENV", root.join(".venv"));
         }
@@ -68,39 +77,48 @@ pub(crate) fn run(scope: Scope) -> bool {
         Ok(found) => steps.fail("imports", &found.join("\n")),
         Err(why) => steps.fail("imports", &why),
     }
-    // Together: apart, the features of what both depend on differ, and nearly all is built twice. Beside the steps that
-    // follow, whose longest parts keep one core. With the features of a wheel, which is built of the same crates.
-    let release = ["build", "--release", "--quiet", "-p", "onnxport", "-p", "onnxport-python"];
-    let release = [&release[..], &["--features", wheel::FEATURES]].concat();
-    let release = (scope == Scope::All).then(|| Background::start("cargo build", &mut cargo(&release)));
-    let clippy = ["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"];
-    steps.check("cargo clippy", &mut cargo(&clippy));
-    let tests = ["test", "--workspace", "--no-fail-fast", "--quiet"];
+    let built = steps.join(build);
+    let clippy =
+        ["clippy", "--profile", PROFILE, "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"];
+    let mut clippy = cargo(&clippy);
+    if let (Scope::All, Some(python)) = (scope, &environment) {
+        if let Err(why) = extension::place(&root, PROFILE) {
+            steps.fail("onnxport-python beside its package", &why);
+        }
+        let libraries = op_sets(cargo, &mut steps);
+        // Beside pytest, whose last files keep one core.
+        let clippy = Background::start("cargo clippy", &mut clippy);
+        python_steps(&root, python, built, &libraries, &mut steps);
+        steps.join(clippy);
+    } else {
+        steps.check("cargo clippy", &mut clippy);
+    }
+    let tests = ["test", "--profile", PROFILE, "--workspace", "--no-fail-fast", "--quiet"];
     steps.run("cargo test", &mut cargo(&tests), Counts::of_cargo);
     examples::steps(cargo, &mut steps);
-    if scope == Scope::All {
-        let built = release.is_some_and(|build| steps.join(build));
-        if let Some(python) = &environment {
-            if let Err(why) = extension::place(&root, "release") {
-                steps.fail("onnxport-python beside its package", &why);
-            }
-            wheel::steps(&root, python, &mut steps);
-            let libraries = op_sets(cargo, &mut steps);
-            python_steps(&root, python, built, &libraries, &mut steps);
-        }
+    if let (Scope::All, Some(python)) = (scope, &environment) {
+        wheel::steps(&root, python, &mut steps);
     }
     steps.close()
 }
 
-/// Builds the op sets as shared libraries, as the Rust tests do, and returns their paths as
-/// `ONNXPORT_LOADED` takes them. Without optimisation: one costs some 10 ms for each program of a test.
+/// `cargo` in the root of the repository.
+fn cargo(root: &Path) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root).envs(PLAIN);
+    command
+}
+
+/// Builds the op sets as shared libraries, as the Rust tests do, and returns their paths as `ONNXPORT_LOADED` takes
+/// them.
 fn op_sets(cargo: impl Fn(&[&str]) -> Command, steps: &mut Steps) -> OsString {
     let build = |name: &str| {
         let package = format!("onnxport-{name}");
-        let arguments = ["rustc", "-p", &package, "--lib", "--crate-type", "cdylib", "--features", "cdylib"];
+        let package_of = ["rustc", "--profile", PROFILE, "-p", &package, "--lib"];
+        let arguments = [&package_of[..], &["--crate-type", "cdylib", "--features", "cdylib"]].concat();
         steps.check(&format!("{package} as a library"), cargo(&arguments).arg("--quiet"));
         let (prefix, suffix) = (std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
-        target().join("debug").join(format!("{prefix}onnxport_{name}{suffix}"))
+        target().join(PROFILE).join(format!("{prefix}onnxport_{name}{suffix}"))
     };
     std::env::join_paths(["aten", "torchvision"].map(build)).unwrap_or_default()
 }
@@ -108,7 +126,7 @@ fn op_sets(cargo: impl Fn(&[&str]) -> Command, steps: &mut Steps) -> OsString {
 fn python_steps(root: &Path, python: &Path, built: bool, libraries: &OsStr, steps: &mut Steps) {
     let module = |arguments: &[&str]| {
         let mut command = Command::new(python);
-        let binary = target().join("release").join(format!("onnxport{}", std::env::consts::EXE_SUFFIX));
+        let binary = target().join(PROFILE).join(format!("onnxport{}", std::env::consts::EXE_SUFFIX));
         command.arg("-m").args(arguments).current_dir(root).env("ONNXPORT_BIN", binary);
         command
     };
@@ -125,9 +143,9 @@ fn python_steps(root: &Path, python: &Path, built: bool, libraries: &OsStr, step
         pytest.args([&workers, "python/tests", "tests/python"]);
         pytest.env("ONNXPORT_LOADED", libraries).env("ONNXPORT_REFERENCE", "recorded");
         // One thread for each worker: PyTorch would start as many in each as there are cores.
-        pytest.env("OMP_NUM_THREADS", "1");
+        pytest.env("OMP_NUM_THREADS", "1").envs(PLAIN);
         steps.run("pytest", &mut pytest, Counts::of_pytest);
     } else {
-        steps.fail("pytest", "there is no release binary to test");
+        steps.fail("pytest", "the command did not build");
     }
 }

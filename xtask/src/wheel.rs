@@ -6,9 +6,7 @@ use std::process::Command;
 use crate::python::interpreter;
 use crate::step::Steps;
 use crate::target;
-
-/// The features of the package in a wheel, as `pyproject.toml` has them.
-pub(crate) const FEATURES: &str = "onnxport-python/cuda";
+use crate::test::PROFILE;
 
 /// The most bytes that the wheel may have.
 const MOST: u64 = 20 << 20;
@@ -24,7 +22,10 @@ pub(crate) fn steps(root: &Path, python: &Path, steps: &mut Steps) {
     // One of an older run would be installed too.
     let _ = std::fs::remove_dir_all(&folder);
     let mut build = Command::new(python);
-    build.args(["-m", "maturin", "build", "--quiet", "--out"]).arg(&folder).current_dir(root);
+    build
+        .args(["-m", "maturin", "build", "--quiet", "--profile", PROFILE, "--out"])
+        .arg(&folder)
+        .current_dir(root);
     if !steps.check("the wheel", &mut build) {
         return;
     }

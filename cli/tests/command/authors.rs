@@ -7,7 +7,7 @@ use serde_json::Value;
 
 #[cfg(unix)]
 use crate::library::compile;
-use crate::library::{build, built, cargo};
+use crate::library::{build, built, cargo, plugin};
 use crate::program::{answer, onnxport_in, repository};
 
 /// Returns the exit code of a check and its report.
@@ -98,10 +98,7 @@ fn a_project_without_an_sdk_builds_with_the_one_that_travels_with_the_program() 
 #[test]
 fn the_plugins_of_this_repository_pass() {
     for (package, name) in [("onnxport-aten", "onnxport_aten"), ("onnxport-ort", "onnxport_ort")] {
-        let cdylib =
-            ["rustc", "--quiet", "-p", package, "--lib", "--crate-type", "cdylib", "--features", "cdylib"];
-        cargo(repository(), &cdylib);
-        let (exit, checked) = check(&built(name, "dev"), &["--timeout", "60"]);
+        let (exit, checked) = check(&plugin(package, name), &["--timeout", "60"]);
         assert_eq!((exit, of(&checked, "fail")), (Some(0), vec![]), "{package}");
     }
     for (folder, name, step) in [

@@ -1,6 +1,7 @@
 //! Libraries that tests build: with cargo, beside the command so that dependencies are built once, and with a C
 //! compiler.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -21,6 +22,21 @@ pub(crate) fn cargo(folder: &Path, arguments: &[&str]) -> Output {
     output
 }
 
+/// The profile that these tests, and the command that they run, were built with.
+fn profile() -> &'static str {
+    let folder = Path::new(env!("CARGO_BIN_EXE_onnxport")).parent().and_then(Path::file_name);
+    let folder = folder.and_then(OsStr::to_str).expect("the folder of a profile");
+    if folder == "debug" { "dev" } else { folder }
+}
+
+/// Builds the plugin in `package` of this repository as a shared library, which is called `name`, and returns it.
+pub(crate) fn plugin(package: &str, name: &str) -> PathBuf {
+    let arguments =
+        ["rustc", "--quiet", "--profile", profile(), "-p", package, "--lib", "--crate-type", "cdylib"];
+    cargo(repository(), &[&arguments[..], &["--features", "cdylib"]].concat());
+    built(name, profile())
+}
+
 /// Where cargo puts the library called `name`.
 pub(crate) fn built(name: &str, profile: &str) -> PathBuf {
     let folder = if profile == "dev" { "debug" } else { profile };
@@ -39,11 +55,7 @@ pub(crate) fn build(folder: &str, name: &str, profile: &str) -> PathBuf {
 /// The plugin for GPUs, which the command does not contain.
 pub(crate) fn cuda_parity() -> &'static str {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    let library = LIBRARY.get_or_init(|| {
-        let package = ["rustc", "--quiet", "-p", "onnxport-cuda-parity", "--lib"];
-        cargo(repository(), &[&package[..], &["--crate-type", "cdylib", "--features", "cdylib"]].concat());
-        built("onnxport_cuda_parity", "dev")
-    });
+    let library = LIBRARY.get_or_init(|| plugin("onnxport-cuda-parity", "onnxport_cuda_parity"));
     library.to_str().expect("UTF-8")
 }
 

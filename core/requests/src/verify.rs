@@ -152,7 +152,8 @@ pub struct Verified {
     pub source: PathBuf,
     /// The comparison of intermediate values, if requested.
     pub values: Option<Found>,
-    /// Executors, of several, that did not run the model, and a trace that could not be written.
+    /// Executors, of several, that did not run the model, executors that ran no call, and a trace that could not be
+    /// written.
     pub failures: Vec<Diagnostic>,
     /// The file with the trace, if requested.
     pub profile: Option<PathBuf>,
@@ -252,6 +253,7 @@ fn verify(
     let note = request.referring.refer(&mut against, request.runtime.limit(), progress)?;
     let mut failures = Vec::new();
     let verifications = judged(request, host, &runtimes, &mut against, &options, &mut failures, progress)?;
+    failures.extend(verifications.iter().filter_map(Verification::untried));
     let given = against.first_call(&signature)?;
     let values = request.taps.then(|| inside(request, host, &runtimes, given, progress)).transpose()?;
     Ok(Verified {

@@ -25,6 +25,7 @@ mod samples;
 mod several;
 mod source;
 mod ties;
+mod untried;
 mod values;
 mod written;
 

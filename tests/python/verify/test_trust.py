@@ -20,6 +20,7 @@ from tests.python.trust.networks import networks
 BARE = {name: value for name, value in os.environ.items() if name != "ONNXPORT_REFERENCE"}
 ENVIRONMENT = {**BARE, "VIRTUAL_ENV": sys.prefix, "ORT_DYLIB_PATH": str(library())}
 MISMATCH = 4
+UNVERIFIED = 6
 
 
 def verify(model, *options, code=0):
@@ -251,6 +252,33 @@ def cropped(tmp_path, rows):
     opsets = [helper.make_opsetid("", 20)]
     onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=10), path)
     return path
+
+
+def unjoinable(tmp_path):
+    """Write a model that adds vectors of sizes that always differ by two."""
+    vector = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n"])
+    result = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["m"])
+    zeros = numpy_helper.from_array(np.zeros(2, np.float32), "zeros")
+    nodes = [
+        helper.make_node("Concat", ["x", "zeros"], ["longer"], axis=0),
+        helper.make_node("Concat", ["longer", "zeros"], ["longest"], axis=0),
+        helper.make_node("Add", ["longer", "longest"], ["y"]),
+    ]
+    graph = helper.make_graph(nodes, "g", [vector], [result], [zeros])
+    path = tmp_path / "unjoinable.onnx"
+    opsets = [helper.make_opsetid("", 20)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=10), path)
+    return path
+
+
+def test_a_model_that_no_executor_runs_is_not_verified(tmp_path):
+    options = ("--executor", "ort", "--executor", "reference", "--max-memory", "64KiB")
+    said = verify(unjoinable(tmp_path), *options, code=UNVERIFIED)
+    assert all(case["error"] for executor in said["executors"] for case in executor["cases"])
+    errors = [entry for entry in said["diagnostics"] if entry["severity"] == "error"]
+    assert [entry["code"] for entry in errors] == ["OP704", "OP704"]
+    assert all("verified nothing" in entry["message"] for entry in errors)
+    assert all("--inputs" in entry["help"] for entry in errors)
 
 
 def test_a_size_that_one_executor_refuses_is_said_and_not_compared(tmp_path):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         verify,
         weights_bind,
     )
-    from onnxport._diagnostics import Diagnostic, Suggestion
+    from onnxport._diagnostics import Diagnostic, SourceLine, Suggestion
     from onnxport._errors import (
         CaptureError,
         Error,
@@ -81,6 +81,7 @@ _PLACES = {
     "graph_pass": "_operators.rules",
     "rule": "_operators.rules",
     "Diagnostic": "_diagnostics",
+    "SourceLine": "_diagnostics",
     "Suggestion": "_diagnostics",
     "CaptureError": "_errors",
     "Error": "_errors",
@@ -127,6 +128,7 @@ __all__ = [
     "Refusal",
     "Rule",
     "SaveError",
+    "SourceLine",
     "Suggestion",
     "UnsupportedError",
     "UnverifiedError",

@@ -39,12 +39,22 @@ class Suggestion:
 
 
 @dataclass(frozen=True)
+class SourceLine:
+    """A line of source code, and its text if the program recorded it."""
+
+    file: str
+    line: int
+    source: str | None = None
+
+
+@dataclass(frozen=True)
 class Diagnostic:
     """A problem, or a note.
 
     `code` is stable: `onnxport explain CODE` teaches about it. `file` and `line` are the deepest
-    line of the user's own code and `source` its text, `module` the path of the module there,
-    `target` the operator. `suggestions` can be pasted.
+    line of the user's own code and `source` its text, `library` the deepest line of an installed
+    library that this code calls, `module` the path of the module there, `target` the operator.
+    `suggestions` can be pasted.
     """
 
     severity: Severity
@@ -60,6 +70,7 @@ class Diagnostic:
     provider: str | None = None
     source: str | None = None
     suggestions: tuple[Suggestion, ...] = ()
+    library: SourceLine | None = None
 
     @classmethod
     def read(cls, record: Mapping[str, Any]) -> Diagnostic:
@@ -68,6 +79,10 @@ class Diagnostic:
         values = {key: value for key, value in record.items() if key in known}
         values["notes"] = tuple(record.get("notes", ()))
         values["suggestions"] = tuple(map(Suggestion.read, record.get("suggestions", ())))
+        library = record.get("library")
+        values["library"] = library and SourceLine(
+            library["file"], library["line"], library.get("source")
+        )
         return cls(**values)
 
     def __str__(self) -> str:
@@ -76,6 +91,10 @@ class Diagnostic:
             lines.append(f"  --> {self.file}:{self.line}")
         if self.source:
             lines.append(f"   |  {self.source.strip()}")
+        if self.library is not None:
+            lines.append(f"  ::: {self.library.file}:{self.library.line}")
+            if self.library.source:
+                lines.append(f"   |  {self.library.source.strip()}")
         if self.module:
             lines.append(f"  = in {' '.join(filter(None, (self.module, self.target)))}")
         lines += [f"  = {note}".replace("\n", "\n    ") for note in self.notes]

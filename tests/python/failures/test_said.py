@@ -1,5 +1,6 @@
 """What PyTorch finds, in the words of diagnostics: code, line, next step."""
 
+import importlib
 import inspect
 import json
 import os
@@ -227,3 +228,56 @@ def test_a_report_for_tools_that_review_code(tmp_path, monkeypatch):
         pytest.importorskip("jsonschema").validate(log, json.loads(SCHEMA.read_text()))
     with pytest.raises(onnxport.UsageError, match=r"`found\.txt` is not"):
         onnxport.export(Inner().eval(), (torch.ones(2),), report="found.txt")
+
+
+@torch.library.custom_op("found_said::odd", mutates_args=())
+def odd(x: torch.Tensor) -> torch.Tensor:
+    return x.clone()
+
+
+@odd.register_fake
+def _(x):
+    return torch.empty_like(x)
+
+
+LIBRARY = """import torch
+
+
+class Layer(torch.nn.Module):
+    def forward(self, x):
+        return torch.ops.found_said.odd(x)
+"""
+
+
+def test_a_library_that_the_module_wraps_has_its_own_line(tmp_path, monkeypatch):
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    (folder / "wrapped_by_said.py").write_text(LIBRARY)
+    monkeypatch.syspath_prepend(folder)
+
+    class Wrapper(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = importlib.import_module("wrapped_by_said").Layer()
+
+        def forward(self, x):
+            return self.layer(x) * 2
+
+    path = tmp_path / "found.sarif"
+    with pytest.raises(onnxport.UnsupportedError) as caught:
+        onnxport.export(Wrapper(), (torch.ones(2),), report=path)
+    (problem,) = (one for one in caught.value.diagnostics if one.severity == "error")
+    assert (problem.file, problem.line) == (__file__, line_of(Wrapper.forward, "self.layer(x)"))
+    library = onnxport.SourceLine(
+        str(folder / "wrapped_by_said.py"), 6, "return torch.ops.found_said.odd(x)"
+    )
+    assert problem.library == library
+    assert f"  ::: {library.file}:6\n   |  {library.source}" in str(problem)
+    (result,) = json.loads(path.read_text())["runs"][0]["results"]
+    (related,) = result["relatedLocations"]
+    place = related["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == folder.as_uri() + "/wrapped_by_said.py"
+    assert place["region"]["startLine"] == 6
+    if SCHEMA.exists():
+        log = json.loads(path.read_text())
+        pytest.importorskip("jsonschema").validate(log, json.loads(SCHEMA.read_text()))

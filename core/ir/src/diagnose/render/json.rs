@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::diagnose::{Report, Severity, Subject, Suggestion};
+use crate::diagnose::{Frame, Report, Severity, Subject, Suggestion};
 
 /// A diagnostic with its place spelled out.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
@@ -23,6 +23,9 @@ pub struct DiagnosticJson {
     /// The text of this line, where the program recorded it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+    /// The deepest line of an installed library, if the user's code calls one there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub library: Option<LineJson>,
     /// The path of the module; empty for the root.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub module: Option<String>,
@@ -44,6 +47,25 @@ pub struct DiagnosticJson {
     /// What can be pasted to go on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub suggestions: Vec<SuggestionJson>,
+}
+
+/// A line of source code.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub struct LineJson {
+    /// The file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// Its text, if the program recorded it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+}
+
+impl From<&Frame> for LineJson {
+    fn from(frame: &Frame) -> Self {
+        let Frame { file, line, code, function: _ } = frame;
+        Self { file: file.clone(), line: *line, source: Some(code.clone()).filter(|code| !code.is_empty()) }
+    }
 }
 
 /// Something to paste.
@@ -88,6 +110,7 @@ pub fn json(report: &Report) -> Vec<DiagnosticJson> {
             file: frame.map(|f| f.file.clone()),
             line: frame.map(|f| f.line),
             source: frame.map(|f| f.code.clone()).filter(|code| !code.is_empty()),
+            library: origin.and_then(|o| o.library_frame()).map(LineJson::from),
             module: origin.map(|o| o.module.to_string()),
             node: origin.map(|o| o.node.to_string()),
             target: origin.map(|o| o.target.to_string()),

@@ -9,7 +9,7 @@ mod sarif;
 mod text;
 
 pub use escape::{json_text, one_line, printable};
-pub use json::{DiagnosticJson, SuggestionJson, json};
+pub use json::{DiagnosticJson, LineJson, SuggestionJson, json};
 pub use markdown::markdown;
 pub use records::report;
 pub use sarif::sarif;

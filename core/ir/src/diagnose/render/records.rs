@@ -14,6 +14,7 @@ struct Record {
     file: Option<String>,
     line: Option<u32>,
     source: Option<String>,
+    library: Option<LineRecord>,
     module: Option<String>,
     node: Option<String>,
     target: Option<String>,
@@ -23,6 +24,13 @@ struct Record {
     provider: Option<String>,
     #[serde(default)]
     suggestions: Vec<SuggestionRecord>,
+}
+
+#[derive(Deserialize)]
+struct LineRecord {
+    file: String,
+    line: u32,
+    source: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -67,17 +75,20 @@ impl Record {
         if self.file.is_none() && self.module.is_none() && self.node.is_none() {
             return None;
         }
-        let frame = self.file.as_ref().map(|file| Frame {
+        let frame = |file: &String, line, source: &Option<String>| Frame {
             file: file.clone(),
-            line: self.line.unwrap_or(1),
+            line,
             function: String::new(),
-            code: self.source.clone().unwrap_or_default(),
-        });
+            code: source.clone().unwrap_or_default(),
+        };
+        let user = self.file.as_ref().map(|file| frame(file, self.line.unwrap_or(1), &self.source));
+        let library =
+            self.library.as_ref().map(|LineRecord { file, line, source }| frame(file, *line, source));
         let text = |text: &Option<String>| text.clone().unwrap_or_default().into();
         let place = Place {
             target: text(&self.target),
             module: text(&self.module),
-            frames: frame.into_iter().collect(),
+            frames: user.into_iter().chain(library).collect(),
             ..Place::default()
         };
         Some(Origin::new(self.node.clone().unwrap_or_default(), place))
@@ -101,7 +112,9 @@ mod tests {
         {"code": "OP213", "severity": "error", "message": "odd", "file": "/repo/m.py", "line": 7, "source": "f(x)",
          "suggestions": [{"subject": "class", "title": "register it", "text": "a\nb", "file": "/repo/c.py", "line": 3},
                          {"subject": "shapes", "title": "or this", "text": "c"}]},
-        {"code": "mine:slow", "severity": "note", "message": "slow", "notes": ["n"], "help": "h"}
+        {"code": "mine:slow", "severity": "note", "message": "slow", "notes": ["n"], "help": "h"},
+        {"code": "OP301", "severity": "error", "message": "none", "file": "/repo/m.py", "line": 4, "source": "g(x)",
+         "library": {"file": "/env/lib/python3.13/site-packages/models/rotary.py", "line": 9, "source": "h(x)"}}
     ]"#;
 
     #[test]

@@ -5,7 +5,9 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value, json};
 
-use crate::diagnose::{Code, Diagnostic, Explanation, Origin, Report, Severity, Suggestion, explanation};
+use crate::diagnose::{
+    Code, Diagnostic, Explanation, Frame, Origin, Report, Severity, Suggestion, explanation,
+};
 
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
@@ -81,7 +83,13 @@ fn result(report: &Report, diagnostic: &Diagnostic, rule: Option<usize>, root: &
         put("ruleIndex", rule.into());
     }
     if let Some(origin) = diagnostic.origin {
-        put("locations", json!([location(report.origins.get(origin), root)]));
+        let origin = report.origins.get(origin);
+        put("locations", json!([location(origin, root)]));
+        if let Some(frame) = origin.library_frame() {
+            let message = json!({ "text": "the line of the library" });
+            let related = json!({ "id": 0, "physicalLocation": physical(frame, root), "message": message });
+            put("relatedLocations", json!([related]));
+        }
     }
     let fixes: Vec<Value> = diagnostic.suggestions.iter().filter_map(|one| fix(one, root)).collect();
     if !fixes.is_empty() {
@@ -108,13 +116,7 @@ fn fix(suggestion: &Suggestion, root: &str) -> Option<Value> {
 fn location(origin: &Origin, root: &str) -> Value {
     let mut location = Object::new();
     if let Some(frame) = origin.user_frame() {
-        let line = frame.line.max(1);
-        let region = match frame.code.as_str() {
-            "" => json!({ "startLine": line }),
-            code => json!({ "startLine": line, "snippet": { "text": code } }),
-        };
-        let place = json!({ "artifactLocation": artifact(&frame.file, root), "region": region });
-        location.insert("physicalLocation".to_owned(), place);
+        location.insert("physicalLocation".to_owned(), physical(frame, root));
     }
     let mut logical = Vec::new();
     if !origin.module.is_empty() {
@@ -127,6 +129,16 @@ fn location(origin: &Origin, root: &str) -> Value {
         location.insert("logicalLocations".to_owned(), logical.into());
     }
     Value::Object(location)
+}
+
+/// Returns a line of source code as a physical location.
+fn physical(frame: &Frame, root: &str) -> Value {
+    let line = frame.line.max(1);
+    let region = match frame.code.as_str() {
+        "" => json!({ "startLine": line }),
+        code => json!({ "startLine": line, "snippet": { "text": code } }),
+    };
+    json!({ "artifactLocation": artifact(&frame.file, root), "region": region })
 }
 
 /// A file as a URI, relative to `root` where it lies below it.
@@ -165,7 +177,7 @@ fn escaped(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnose::{Frame, Place};
+    use crate::diagnose::Place;
 
     fn report() -> Report {
         let mut report = Report::default();
@@ -210,5 +222,30 @@ mod tests {
         assert_eq!(place(1)["region"]["startLine"], 1);
         assert_eq!(results[2]["level"], "warning");
         assert!(results[2].get("locations").is_none());
+    }
+
+    #[test]
+    fn the_line_of_a_wrapped_library_is_a_related_location() {
+        let frame = |file: &str, line| Frame {
+            file: file.to_owned(),
+            line,
+            function: "forward".to_owned(),
+            code: "return self.inner(x)".to_owned(),
+        };
+        let packages = "/env/lib/python3.13/site-packages";
+        let frames = [frame("/repo/m.py", 7), frame(&format!("{packages}/models/rotary.py"), 9)];
+        let mut report = Report::default();
+        let place = Place { frames: frames.into(), ..Place::default() };
+        let origin = report.origins.push(Origin::new("foo", place));
+        report.diagnostics.push(Diagnostic::warning(Code::OPTIMISE_REFUSED, "odd").at(origin));
+        let log = sarif(&report, "/repo");
+        let result = &log["runs"][0]["results"][0];
+        assert_eq!(result["locations"][0]["physicalLocation"]["region"]["startLine"], 7);
+        let [related] = result["relatedLocations"].as_array().unwrap().as_slice() else { panic!("{result}") };
+        let place = &related["physicalLocation"];
+        assert_eq!(place["artifactLocation"]["uri"], format!("file://{packages}/models/rotary.py"));
+        assert_eq!(place["region"]["startLine"], 9);
+        assert_eq!(place["region"]["snippet"]["text"], "return self.inner(x)");
+        assert!(related["message"]["text"].as_str().is_some());
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use onnxport_core::write::interrupt;
 
-use crate::crash;
+use crate::exit::Exit;
 use crate::global::Global;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
@@ -61,6 +61,17 @@ pub(crate) fn end(outcome: &Outcome) -> ! {
         // The process that ends us may not read it.
         let _ = render::print(name, outcome, *global);
     }
-    crash::done();
-    std::process::exit(outcome.exit as i32);
+    leave(outcome.exit)
+}
+
+/// Ends the process at once, after all output was flushed: exit handlers and the destructors of libraries do not run. A
+/// thread may still be inside of ONNX Runtime or a plugin, and would crash without the globals that these destroy.
+pub(crate) fn leave(exit: Exit) -> ! {
+    #[cfg(unix)]
+    // SAFETY: ends the process without running anything.
+    unsafe {
+        libc::_exit(exit as i32)
+    }
+    #[cfg(not(unix))]
+    std::process::exit(exit as i32)
 }

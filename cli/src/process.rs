@@ -80,7 +80,8 @@ fn run(arguments: Vec<OsString>) -> Exit {
     });
     ending::done();
     // An abandoned thread may own hidden files.
-    let _stopped = result.is_err().then(interrupt::stop);
+    let is_abandoned = result.is_err();
+    let _stopped = is_abandoned.then(interrupt::stop);
     progress.clear();
     let mut outcome = match result {
         Ok(Ok(Ok(outcome) | Err(outcome))) => outcome,
@@ -89,6 +90,9 @@ fn run(arguments: Vec<OsString>) -> Exit {
     };
     joined.describe(&mut outcome);
     let exit = render::exit(&render::print(name, &outcome, global), &outcome);
+    if is_abandoned {
+        ending::leave(exit);
+    }
     crash::done();
     exit
 }

@@ -196,6 +196,21 @@ fn an_endless_loop_ends_at_the_time_limit() {
 }
 
 #[test]
+fn a_plugin_keeps_its_globals_while_it_runs() {
+    let words = ["OP811", "plugin `wild` did not finish lowering `aten.relu.default` within 0.2 s"];
+    expect("loop_globals", &["--plugin-timeout", "0.2"], 70, &words);
+    let folder = tempfile::tempdir().expect("a folder");
+    let library = in_mode(wild(), folder.path(), "loop_globals");
+    let mut command = command(folder.path(), &["convert"]);
+    command.arg(mlp()).args(["-o", "model.onnx", "--no-verify", "--plugin"]).arg(library);
+    let mut child = command.spawn().expect("the binary starts");
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    let signal = std::process::Command::new("kill").arg(child.id().to_string()).status();
+    assert!(signal.expect("a signal").success());
+    assert_eq!(child.wait().expect("an end").code(), Some(143));
+}
+
+#[test]
 fn another_machines_library_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let library = in_mode(wild(), folder.path(), "fine");

@@ -64,6 +64,13 @@ fn misbehave() {
         "loop" => loop {
             std::hint::spin_loop();
         },
+        "loop_globals" => {
+            // SAFETY: the function does not unwind.
+            unsafe { libc::atexit(without_globals) };
+            loop {
+                std::hint::spin_loop();
+            }
+        }
         "exit0" => std::process::exit(0),
         "exit3" => std::process::exit(3),
         "exit_thread" => {
@@ -75,6 +82,11 @@ fn misbehave() {
         }
         _ => {}
     }
+}
+
+/// Ends the process as a thread would that still uses the globals of a library when they are destroyed.
+extern "C" fn without_globals() {
+    std::process::abort();
 }
 
 #[expect(unconditional_recursion, reason = "the stack is to overflow")]

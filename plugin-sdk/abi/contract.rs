@@ -477,6 +477,10 @@ pub mod lowering {
         /// An attribute of the node that computes a value: an integer. `REFUSED` where it states none of this name.
         #[slot(takes = call, gives = values, answers(OK, REFUSED, INVALID))]
         pub definition_int: extern "C" fn(cx: Context, value: u32, name: RStr<'_>, out: &mut i64) -> u32,
+        /// Puts an entry into the metadata of the node that computes a value; a later entry with the same key replaces
+        /// it. The host's own entries stay as they are. `REFUSED` where no node computes the value.
+        #[slot(takes = call, answers(OK, REFUSED, INVALID))]
+        pub metadata: extern "C" fn(cx: Context, value: u32, key: RStr<'_>, text: RStr<'_>) -> u32,
     }
 
     /// The node that computes a value. It is empty for inputs, constants, and operators that are not ONNX's own.

@@ -55,6 +55,7 @@ mod lent;
 mod literal;
 pub mod log;
 mod lower;
+mod metadata;
 mod operators;
 pub mod options;
 mod origin;

@@ -16,6 +16,7 @@ use super::bind::{describe, dim_record, type_record};
 use super::contents::{constant_data, definition, definition_int, weight_data};
 use super::driver::Driver;
 use super::frame::{Frame, Refusal};
+use super::metadata::metadata;
 use crate::diagnose::OriginId;
 use crate::incoming;
 use crate::ir::{Attr, Attribute, Shape, Type};
@@ -47,6 +48,7 @@ static HOST: LoweringHost = LoweringHost {
     weight_data,
     definition,
     definition_int,
+    metadata,
 };
 
 /// The envelope of the host's functions.

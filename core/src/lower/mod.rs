@@ -12,6 +12,7 @@ mod emit;
 mod frame;
 mod functions;
 mod interface;
+mod metadata;
 mod names;
 mod suggest;
 mod unresolved;

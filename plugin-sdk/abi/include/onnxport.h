@@ -312,6 +312,7 @@ enum {
     UINT64_C(0x799052c849704a6d), /* 1.0 weight_data */ \
     UINT64_C(0x4cdcc333fb917acb), /* 1.0 definition */ \
     UINT64_C(0xd1092f6f167af462), /* 1.0 definition_int */ \
+    UINT64_C(0xff337087b2d35551), /* 1.0 metadata */ \
 }
 enum {
     ONNXPORT_LOWERING_HOST_CALL,
@@ -337,6 +338,7 @@ enum {
     ONNXPORT_LOWERING_HOST_WEIGHT_DATA,
     ONNXPORT_LOWERING_HOST_DEFINITION,
     ONNXPORT_LOWERING_HOST_DEFINITION_INT,
+    ONNXPORT_LOWERING_HOST_METADATA,
     ONNXPORT_LOWERING_HOST_FIELDS
 };
 
@@ -1016,6 +1018,13 @@ struct onnxport_lowering_host {
      * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, REFUSED, INVALID. */
     uint32_t (*definition_int)(onnxport_lowering_context cx, uint32_t value, onnxport_str name, int64_t *out);
+    /* Puts an entry into the metadata of the node that computes a value; a later entry with the same key replaces
+     * it. The host's own entries stay as they are. `REFUSED` where no node computes the value.
+     * Since contract 1.0.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
+     * Answers OK, REFUSED, INVALID. */
+    uint32_t (*metadata)(onnxport_lowering_context cx, uint32_t value, onnxport_str key, onnxport_str text);
 };
 
 /* The node that computes a value. It is empty for inputs, constants, and operators that are not ONNX's own. */

@@ -1,6 +1,6 @@
 //! Metadata of parts of a model.
 //!
-//! Only imported models have notes. They are stored beside the arenas, because few parts of few models have any,
+//! Imported models have notes; in converted ones, lowerings add metadata to nodes. They are stored beside the arenas, because few parts of few models have any,
 //! and are keyed by ids that are never reused: the note of a removed node is merely unread.
 
 use onnxport_proto::{DeviceConfigurationProto, NodeDeviceConfigurationProto, TrainingInfoProto};
@@ -75,7 +75,7 @@ pub struct BlockNote {
 /// The notes of a graph.
 #[derive(Clone, Debug, Default)]
 pub struct Notes {
-    /// By node. A node that was read has one, even where it says nothing.
+    /// By node. A node of an imported model has one, even an empty one; in a converted model, only the metadata counts.
     pub nodes: FxHashMap<NodeId, NodeNote>,
     /// By value.
     pub values: FxHashMap<ValueId, ValueNote>,

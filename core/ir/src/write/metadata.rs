@@ -52,6 +52,15 @@ pub(super) fn extend(entries: &mut Vec<StringStringEntryProto>, more: Vec<String
     entries.sort_by(|a, b| a.key.cmp(&b.key));
 }
 
+/// Adds entries whose keys are not there yet.
+pub(super) fn add(entries: &mut Vec<StringStringEntryProto>, more: &[(String, String)]) {
+    for (key, text) in more {
+        if !entries.iter().any(|known| known.key() == key) {
+            entries.push(entry(key, text));
+        }
+    }
+}
+
 /// Returns the metadata about weights outside of the model: unbound ones, and files that it points into.
 pub(super) fn of_weights(weights: &[Weight<'_>], plan: &Plan) -> Vec<StringStringEntryProto> {
     let unbound = super::unbound::entries(weights, plan);

@@ -507,9 +507,17 @@ pub struct LoweringHost {
     /// - Gives: plain values, the caller's own.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`INVALID`](crate::status::INVALID).
     pub definition_int: extern "C" fn(cx: Context, value: u32, name: RStr<'_>, out: &mut i64) -> u32,
+    /// Puts an entry into the metadata of the node that computes a value; a later entry with the same key replaces
+    /// it. The host's own entries stay as they are. `REFUSED` where no node computes the value.
+    ///
+    /// - Since contract 1.0.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`INVALID`](crate::status::INVALID).
+    pub metadata: extern "C" fn(cx: Context, value: u32, key: RStr<'_>, text: RStr<'_>) -> u32,
 }
 
-crate::table::interface!(LoweringHost, INTERFACE, base: 23);
+crate::table::interface!(LoweringHost, INTERFACE, base: 24);
 
 /// The node that computes a value. It is empty for inputs, constants, and operators that are not ONNX's own.
 #[repr(C)]

@@ -185,6 +185,7 @@ pub(crate) fn structs() -> Vec<Struct> {
                 ("weight_data", offset_of!(onnxport_abi::lowering::LoweringHost, weight_data)),
                 ("definition", offset_of!(onnxport_abi::lowering::LoweringHost, definition)),
                 ("definition_int", offset_of!(onnxport_abi::lowering::LoweringHost, definition_int)),
+                ("metadata", offset_of!(onnxport_abi::lowering::LoweringHost, metadata)),
             ],
         },
         Struct {
@@ -743,6 +744,7 @@ pub(crate) fn tables() -> Vec<Table> {
             bytes: size_of::<onnxport_abi::lowering::LoweringHost>(),
             read: super::read::<onnxport_abi::lowering::LoweringHost>,
             since: vec![
+                Version { major: 1, minor: 0 },
                 Version { major: 1, minor: 0 },
                 Version { major: 1, minor: 0 },
                 Version { major: 1, minor: 0 },

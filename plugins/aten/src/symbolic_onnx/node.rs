@@ -47,7 +47,7 @@ fn attributes(cx: &Lower) -> Res<Vec<(String, Attribute)>> {
     Ok(attributes)
 }
 
-/// The node `domain::op_type` with the call's inputs and attributes.
+/// The node `domain::op_type` with the call's inputs, attributes and metadata.
 #[lowering("onnx_symbolic._symbolic.default", "onnx_symbolic._symbolic_multi_out.default")]
 fn symbolic(
     cx: &Lower,
@@ -87,5 +87,13 @@ fn symbolic(
             Attribute::Strs(_) => node.strs(name, texts),
         };
     }
-    Ok(node.many(count))
+    let results = node.many(count);
+    let keys = cx.argument::<Vec<Str>>("metadata_props_keys")?;
+    let texts = cx.argument::<Vec<Str>>("metadata_props_values")?;
+    if let Some(result) = results.first() {
+        for (key, text) in keys.iter().zip(&texts) {
+            cx.metadata(*result, key.0, text.0);
+        }
+    }
+    Ok(results)
 }

@@ -91,6 +91,7 @@ const fn host(call: for<'a> extern "C" fn(Context, &mut CallView<'a>) -> u32) ->
         weight_data,
         definition,
         definition_int,
+        metadata,
     }
 }
 
@@ -215,5 +216,9 @@ extern "C" fn definition<'a>(_: Context, _: u32, _: &mut DefinitionView<'a>) -> 
 }
 
 extern "C" fn definition_int(_: Context, _: u32, _: RStr<'_>, _: &mut i64) -> u32 {
+    status::INVALID
+}
+
+extern "C" fn metadata(_: Context, _: u32, _: RStr<'_>, _: RStr<'_>) -> u32 {
     status::INVALID
 }

@@ -36,7 +36,10 @@ impl Encoder<'_> {
         if node.origin.is_some() && self.model.header.is_none() {
             proto.metadata_props.extend(metadata::results(graph, names, id, self.options));
         }
-        if let Some(note) = graph.notes.nodes.get(&id) {
+        let note = graph.notes.nodes.get(&id);
+        if let Some(note) = note.filter(|_| self.model.header.is_none()) {
+            metadata::add(&mut proto.metadata_props, &note.about.metadata);
+        } else if let Some(note) = note {
             proto.name = some(&note.name);
             proto.doc_string = some(&note.about.doc);
             proto.metadata_props = entries(&note.about.metadata);

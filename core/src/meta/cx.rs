@@ -77,6 +77,14 @@ impl<'a> Cx<'a> {
         }
     }
 
+    /// Returns the term's argument `i` as a list of tensors, some of which may be `None`.
+    pub(super) fn optional_tensors(&self, i: usize) -> Meta<Vec<Option<&'a TensorType>>> {
+        let arg = self.arg(i)?;
+        let Arg::List(items) = arg.as_ref() else { return Err(Stop::Unknown) };
+        let item = |item: &Arg| if *item == Arg::None { Ok(None) } else { self.as_tensor(item).map(Some) };
+        items.iter().map(item).collect()
+    }
+
     /// Returns the type of the value or number `arg`.
     pub(super) fn type_of(&self, arg: &Arg) -> Option<&'a ValueType> {
         arg.as_value().and_then(|val| self.values.find(val)).map(|v| &v.ty)

@@ -12,6 +12,7 @@ mod dtype;
 mod judge;
 mod number;
 mod operands;
+mod region;
 mod result;
 mod shape;
 
@@ -136,23 +137,28 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    /// Checks a graph. Under `autocast`, operators compute in other types than their arguments have.
+    /// Checks a graph. Under `autocast`, operators compute in other types than their arguments have. A graph is `nested` if
+    /// its inputs are not known to have the types of the arguments that are passed.
     fn body(&mut self, body: &Body, autocast: bool, nested: bool) {
         for call in &body.calls {
             let region = self.schemas.get(&call.target).and_then(|s| s.facts.term("region"));
             let autocast = autocast || region.is_some_and(|term| term.name == "autocast");
+            let graph = region.filter(|_| !nested).and_then(|_| region::bound(call, &body.values));
             for arg in &call.args {
-                self.nested(&arg.arg, autocast);
+                self.nested(&arg.arg, autocast, graph.is_none());
+            }
+            if graph.is_some_and(|graph| region::returns(call, &body.values, graph)) {
+                self.checked.shaped.insert(call.origin);
             }
             self.call(body, call, autocast, nested);
         }
     }
 
-    fn nested(&mut self, arg: &Arg, autocast: bool) {
+    fn nested(&mut self, arg: &Arg, autocast: bool, nested: bool) {
         match arg {
-            Arg::Graph(graph) => self.body(&graph.body, autocast, true),
-            Arg::List(items) => items.iter().for_each(|item| self.nested(item, autocast)),
-            Arg::Dict(items) => items.iter().for_each(|(_, item)| self.nested(item, autocast)),
+            Arg::Graph(graph) => self.body(&graph.body, autocast, nested),
+            Arg::List(items) => items.iter().for_each(|item| self.nested(item, autocast, nested)),
+            Arg::Dict(items) => items.iter().for_each(|(_, item)| self.nested(item, autocast, nested)),
             _ => {}
         }
     }
@@ -165,7 +171,6 @@ impl Checker<'_> {
             return;
         }
         let known = self.schemas.get(&call.target).map(|schema| self.results(body, call, schema, autocast));
-        // The arguments of a nested graph are not compared with its inputs.
         if let Some(Ok((_, true))) = known
             && !nested
         {
@@ -174,7 +179,6 @@ impl Checker<'_> {
         match known.map(|known| known.map(|(known, _)| known)) {
             Some(Ok(Known::Whole)) => {
                 self.checked.known = self.checked.known.saturating_add(1);
-                // The arguments of a nested graph are not compared with its inputs.
                 if !nested {
                     self.checked.confirmed.insert(call.origin);
                 }

@@ -112,7 +112,7 @@ fn splice(
     };
     let mut body = std::mem::take(&mut graph.body);
     let expected = body.inputs.len();
-    let operands = operands(call, at);
+    let operands: Vec<Arg> = call.operands(at).into_iter().cloned().collect();
     if operands.len() != expected {
         let given = operands.len();
         restore(call, at, body);
@@ -159,22 +159,6 @@ fn restore(call: &mut Call, at: usize, body: Body) {
     if let Some(arg) = call.args.get_mut(at) {
         arg.arg = Arg::Graph(Box::new(Subgraph { name: String::new(), body }));
     }
-}
-
-/// Returns the operands of the nested graph at argument `at`.
-fn operands(call: &Call, at: usize) -> Vec<Arg> {
-    let mut operands = Vec::new();
-    for arg in call.args.iter().skip(at + 1).filter(|a| a.name.is_empty() || a.name.starts_with("arg")) {
-        match &arg.arg {
-            // `hints_wrapper` and `strict_mode` pass a tuple.
-            Arg::List(items) => operands.extend(items.iter().cloned()),
-            Arg::Dict(items) => operands.extend(items.iter().map(|(_, item)| item.clone())),
-            // `invoke_subgraph` names its graph.
-            Arg::Str(_) => {}
-            other => operands.push(other.clone()),
-        }
-    }
-    operands
 }
 
 fn outputs_match(outputs: &[Output], results: &[Arg]) -> Result<(), String> {

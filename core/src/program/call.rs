@@ -26,6 +26,23 @@ impl Call {
     pub fn arg(&self, name: &str) -> Option<&Arg> {
         self.args.iter().find(|a| a.name == name).map(|a| &a.arg)
     }
+
+    /// The operands of a region: those behind its graph, which is the argument at `graph`.
+    pub fn operands(&self, graph: usize) -> Vec<&Arg> {
+        let mut operands = Vec::new();
+        let behind = self.args.iter().skip(graph.saturating_add(1));
+        for arg in behind.filter(|a| a.name.is_empty() || a.name.starts_with("arg")) {
+            match &arg.arg {
+                // `hints_wrapper` and `strict_mode` pass a tuple.
+                Arg::List(items) => operands.extend(items),
+                Arg::Dict(items) => operands.extend(items.iter().map(|(_, item)| item)),
+                // `invoke_subgraph` names its graph.
+                Arg::Str(_) => {}
+                other => operands.push(other),
+            }
+        }
+        operands
+    }
 }
 
 /// The results of a call; nearly all have one.

@@ -39,6 +39,26 @@ pub(super) fn interleave(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     Ok(with(shape, axis, extent))
 }
 
+/// `diff(x, n, dim, prepend, append)`: along the axis, `n` elements less than the tensors together have.
+pub(super) fn diff(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
+    let shape = &cx.tensor(0)?.shape;
+    let (n, axis) = (cx.dim(1)?, cx.axis(2, shape.len())?);
+    let mut extent = super::extent_of(shape, axis);
+    for i in [3, 4] {
+        if cx.is_none(i) {
+            continue;
+        }
+        let more = &cx.tensor(i)?.shape;
+        if more.len() != shape.len() {
+            return contradiction(format!("tensors of ranks {} and {}", shape.len(), more.len()));
+        }
+        extent = cx.judge.symbols.add(extent, super::extent_of(more, axis));
+    }
+    let left = cx.judge.symbols.sub(extent, n);
+    let left = cx.judge.symbols.max(left, Dim::Const(0));
+    Ok(with(shape, axis, Extent::Dim(left)))
+}
+
 /// The effect of a Fourier transform on the last of its axes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Spectrum {

@@ -72,6 +72,7 @@ fn one(cx: &mut Cx<'_>, name: &str) -> Meta<Vec<Extent>> {
         "windows" => slice::windows(cx),
         "embedding" => slice::embedding(cx),
         "index_select" => slice::index_select(cx),
+        "index" => slice::index(cx),
         "one_hot" => slice::one_hot(cx),
         "repeat" => resize::repeat(cx),
         "pad" => resize::pad(cx),
@@ -90,6 +91,8 @@ fn one(cx: &mut Cx<'_>, name: &str) -> Meta<Vec<Extent>> {
         "pool" => conv::pool(cx),
         "along" => along::along(cx),
         "interleave" => along::interleave(cx),
+        "diff" => along::diff(cx),
+        "range" => range(cx),
         "fft" => along::transform(cx, Spectrum::Whole),
         "rfft" => along::transform(cx, Spectrum::Half),
         "irfft" => along::transform(cx, Spectrum::Signal),
@@ -110,6 +113,27 @@ fn axes(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
         None => cx.dim(i).map(Extent::Dim),
     };
     (0..cx.term.len()).map(extent).collect()
+}
+
+/// `range(start, end, step)`: the integers from `start` up to `end`, which is not among them.
+fn range(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
+    let [start, end, step] = [cx.dim(0)?, cx.dim(1)?, cx.dim(2)?];
+    let count = match step {
+        Dim::Const(1) => Extent::Dim(cx.judge.symbols.sub(end, start)),
+        _ => traced(cx.judge, [start, end, step], |[start, end, step]| {
+            // In the direction of the step, so that the count is rounded up.
+            let (span, step) = match step.signum() {
+                -1 => (start.checked_sub(end)?, step.checked_neg()?),
+                _ => (end.checked_sub(start)?, step),
+            };
+            let rest = span.checked_rem(step)?;
+            span.checked_div(step)?.checked_add(i64::from(rest > 0))
+        }),
+    };
+    match count {
+        Extent::Unknown => Err(Stop::Unknown),
+        known => Ok(vec![known]),
+    }
 }
 
 /// The extents with `axis` replaced.

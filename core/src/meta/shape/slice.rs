@@ -1,7 +1,8 @@
 //! Shapes of slices and lookups.
 
-use super::{Cx, Extent, Meta, contradiction, extent_of, extents, traced, with};
+use super::{Cx, Extent, Meta, Stop, contradiction, extent_of, extents, join, traced, with};
 use crate::sym::Dim;
+use crate::tensor::DType;
 
 /// `select(dim, index)`: removes the axis.
 pub(super) fn select(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
@@ -112,6 +113,30 @@ pub(super) fn index_select(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
         [count] => Ok(with(shape, axis, Extent::Dim(*count))),
         other => contradiction(format!("its index has {} axes", other.len())),
     }
+}
+
+/// `index(x, indices)`: the axes that have indices give way to the shape that the indices broadcast to. It comes first if
+/// other axes lie between them. The number of elements that a mask selects depends on the data.
+pub(super) fn index(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
+    let shape = &cx.tensor(0)?.shape;
+    let indices = cx.optional_tensors(1)?;
+    if indices.iter().flatten().any(|index| matches!(index.dtype, DType::Bool | DType::U8)) {
+        return Err(Stop::Unknown);
+    }
+    if indices.len() > shape.len() {
+        return contradiction(format!("{} indices for a tensor of rank {}", indices.len(), shape.len()));
+    }
+    let is_indexed = |axis: usize| indices.get(axis).is_some_and(Option::is_some);
+    let indexed: Vec<usize> = (0..shape.len()).filter(|axis| is_indexed(*axis)).collect();
+    let (Some(first), Some(last)) = (indexed.first(), indexed.last()) else { return Ok(extents(shape)) };
+    let places: Vec<&[Dim]> = indices.iter().flatten().map(|index| index.shape.as_slice()).collect();
+    let places = extents(&join::of_all(cx, &places)?);
+    let is_apart = (*first..=*last).any(|axis| !is_indexed(axis));
+    let at = if is_apart { 0 } else { *first };
+    let kept = shape.iter().enumerate().filter(|(axis, _)| !is_indexed(*axis));
+    let mut result: Vec<Extent> = kept.map(|(_, dim)| Extent::Dim(*dim)).collect();
+    result.splice(at..at, places);
+    Ok(result)
 }
 
 /// `one_hot(classes)`: -1 depends on the data.

@@ -2,7 +2,7 @@
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Parser, Subcommand};
-use onnxport_requests::{DiffRequest, Hosted, OptimizeRequest, RunRequest};
+use onnxport_requests::{DiffRequest, Hosted, LlmRequest, OptimizeRequest, RunRequest};
 
 use crate::commands::{
     bisect, check, completions, convert, draw, explain, inspect, ops, package, plugin, profile, report,
@@ -62,6 +62,8 @@ pub(crate) enum Command {
     Plugin(plugin::Arguments),
     /// Convert several programs into one folder with shared weights
     Package(Box<package::Arguments>),
+    /// Convert a checkpoint of a language model into a folder for a server
+    Llm(Box<Hosted<LlmRequest>>),
     /// Bind weights to a model
     Weights(weights::Arguments),
     /// Print the JSON schema of onnxport.toml or of a command's --json output
@@ -93,6 +95,7 @@ impl Command {
             Command::Rules(_) => "rules",
             Command::Plugin(_) => "plugin",
             Command::Package(_) => "package",
+            Command::Llm(_) => "llm",
             Command::Weights(_) => "weights",
             Command::Schema(_) => "schema",
             Command::Explain(_) => "explain",

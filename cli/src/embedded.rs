@@ -99,6 +99,7 @@ pub fn verify(
 fn parse(name: &str, object: &Map<String, Value>) -> Result<args::Command, Diagnostic> {
     match name {
         "diff" => return Ok(args::Command::Diff(Box::new(request("diff", object)?))),
+        "llm" => return Ok(args::Command::Llm(Box::new(request("llm", object)?))),
         "optimize" => return Ok(args::Command::Optimize(Box::new(request("optimize", object)?))),
         "run" => return Ok(args::Command::Run(Box::new(request("run", object)?))),
         "verify" => return Ok(args::Command::Verify(Box::new(request("verify", object)?))),

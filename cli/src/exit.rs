@@ -73,10 +73,19 @@ impl Exit {
         if usage.contains(code) {
             return Exit::Usage;
         }
-        if [Code::WEIGHT_VALUE, Code::WEIGHT_PLUGIN, Code::TARGET_LACKS].contains(code) {
+        let unsupported = [
+            Code::WEIGHT_VALUE,
+            Code::WEIGHT_PLUGIN,
+            Code::TARGET_LACKS,
+            Code::CAPTURE_ARCHITECTURE,
+            Code::CAPTURE_FAILED,
+        ];
+        if unsupported.contains(code) {
             return Exit::Unsupported;
         }
-        if [Code::VERIFY_NO_EXECUTOR, Code::VERIFY_EXPECTED, Code::VERIFY_REFERENCE].contains(code) {
+        let lacking =
+            [Code::VERIFY_NO_EXECUTOR, Code::VERIFY_EXPECTED, Code::VERIFY_REFERENCE, Code::CAPTURE_PYTHON];
+        if lacking.contains(code) {
             return Exit::Unverified;
         }
         let unusable = [

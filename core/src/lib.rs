@@ -79,6 +79,8 @@ pub mod backend;
 #[doc(hidden)]
 pub mod bisect;
 #[doc(hidden)]
+pub mod capture;
+#[doc(hidden)]
 pub mod compare;
 mod conversion;
 #[doc(hidden)]

@@ -22,6 +22,7 @@ const CALLED: &[(&str, &str)] = &[
     ("convert", "Convert"),
     ("diff", "Diff"),
     ("inspect", "Inspect"),
+    ("llm", "Llm"),
     ("ops", "Ops"),
     ("package", "Package"),
     ("profile", "Profile"),
@@ -189,12 +190,13 @@ fn signatures_are_those_of_the_command_line() {
 /// The keywords of a command are the properties of its request, beside the options of every command.
 #[test]
 fn keywords_are_the_properties_of_requests() {
-    use onnxport_requests::{DiffRequest, Hosted, OptimizeRequest, RunRequest, object};
+    use onnxport_requests::{DiffRequest, Hosted, LlmRequest, OptimizeRequest, RunRequest, object};
 
     let mut cli = Cli::command();
     cli.build();
     let requests = [
         ("diff", object::properties::<Hosted<DiffRequest>>()),
+        ("llm", object::properties::<Hosted<LlmRequest>>()),
         ("optimize", object::properties::<Hosted<OptimizeRequest>>()),
         ("run", object::properties::<Hosted<RunRequest>>()),
         ("verify", object::properties::<crate::commands::verify::Arguments>()),

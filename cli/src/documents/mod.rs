@@ -11,6 +11,7 @@ use onnxport_check::Finding;
 use onnxport_core::backend::BackendReport;
 use onnxport_core::bisect::modules::Pieces;
 use onnxport_core::bisect::{self, passes::Steps};
+use onnxport_core::capture::Decoder;
 use onnxport_core::diagnose::render::DiagnosticJson;
 use onnxport_core::diff::Diff;
 use onnxport_core::host::Absent;
@@ -61,6 +62,7 @@ fields! {
     FILES { "files": Vec<String>, "initializers": usize }
     SOURCES { "sources": Vec<SourceFile>, "source_bytes": u64 }
     GRAPH { "nodes": usize, "unbound": usize }
+    DECODER { "nodes": usize, "decoder": Decoder, "context": Option<u64>, "model_bytes": u64, "data_bytes": u64 }
     MADE {
         "opset": i64,
         "unchecked": UncheckedJson,
@@ -176,6 +178,7 @@ const DOCUMENTS: &[(&str, &[&[Field]])] = &[
     ("draw", &[DRAWN]),
     ("profile", &[MEASURED, REPORTS]),
     ("package", &[PACKAGED, PLANNED, REPORTS, PROFILE]),
+    ("llm", &[FILES, DECODER, VERIFIED]),
     ("weights bind", &[FILES, SOURCES]),
     ("explain", &[EXPLAINED]),
     ("schema", &[SCHEMA]),

@@ -79,6 +79,7 @@
 pub mod diff;
 pub mod feeding;
 pub mod holding;
+pub mod llm;
 pub mod object;
 pub mod optimize;
 pub mod optimizing;
@@ -100,6 +101,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use diff::{DiffRequest, Differences};
+pub use llm::{Exported, LlmRequest};
 pub use optimize::{OptimizeRequest, Optimized};
 pub use plugins::Plugins;
 pub use progress::{Deadline, Progress};

@@ -26,6 +26,9 @@ pub struct NameMap {
     /// Prefixes of names in the program, and their replacements in the files; either may be empty.
     #[serde(default)]
     prefix: BTreeMap<String, String>,
+    /// Whether rules may match nothing.
+    #[serde(skip)]
+    lenient: bool,
     /// The rules that matched.
     #[serde(skip)]
     used: RefCell<BTreeSet<String>>,
@@ -72,6 +75,26 @@ impl NameMap {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Returns rules for a checkpoint with the names `stored`: it may store only one of several `ties`, and lack the
+    /// `prefix` of a model without its head. Rules that match nothing are no error.
+    pub fn of_checkpoint(stored: &BTreeSet<&str>, ties: &[Vec<String>], prefix: &str) -> Self {
+        let mut names = Self { lenient: true, ..Self::default() };
+        let prefix = format!("{prefix}.");
+        if prefix.len() > 1 && !stored.iter().any(|name| name.starts_with(&prefix)) {
+            names.prefix.insert(prefix, String::new());
+        }
+        for tie in ties {
+            let keys: Vec<String> = tie.iter().map(|name| names.key(name)).collect();
+            let Some(present) = keys.iter().find(|key| stored.contains(key.as_str())) else { continue };
+            for (name, key) in tie.iter().zip(&keys) {
+                if !stored.contains(key.as_str()) {
+                    names.rename.insert(name.clone(), present.clone());
+                }
+            }
+        }
+        names
     }
 
     /// Returns the name in the files for the program's `name`.
@@ -122,7 +145,7 @@ impl NameMap {
             .map(|name| format!("rename `{name}`"))
             .chain(prefixes.map(|own| format!("prefix `{own}`")))
             .collect();
-        if rules.is_empty() {
+        if rules.is_empty() || self.lenient {
             return None;
         }
         let message = format!("rules for names that meet nothing in the program: {}", rules.len());

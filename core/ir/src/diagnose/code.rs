@@ -209,6 +209,14 @@ codes! {
     REFERENCE_COPIED = "OP641";
     /// A model points at weights in files that it does not own: they must stay in its folder, unchanged.
     REFERENCE_KEPT = "OP642";
+    /// The folder is not a checkpoint of a language model: config.json is missing or cannot be read.
+    CAPTURE_CHECKPOINT = "OP650";
+    /// The architecture of a checkpoint is not known, or not a decoder whose past is keys and values.
+    CAPTURE_ARCHITECTURE = "OP651";
+    /// PyTorch cannot capture the model of a checkpoint.
+    CAPTURE_FAILED = "OP652";
+    /// No Python is active that has PyTorch and transformers.
+    CAPTURE_PYTHON = "OP653";
     /// A value of a weight has no place in the type that it is to be stored in.
     WEIGHT_VALUE = "OP660";
     /// The smallest piece in which a weight can be transformed takes more memory than is allowed.

@@ -53,8 +53,8 @@ use checking::Checking;
 
 pub use message::{left_out, message, message_len};
 pub use package::{
-    PACKAGE_DATA, PackageReport, UnpublishedPackage, failed_package, package, plan_package, refuse_existing,
-    stage_package,
+    NewFolder, PACKAGE_DATA, PackageReport, UnpublishedPackage, failed_package, package, plan_package,
+    refuse_existing, stage_package,
 };
 pub use single::file;
 pub use summary::{PlannedFile, TensorCounts, WritePlan};

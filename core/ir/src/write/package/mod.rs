@@ -3,6 +3,7 @@
 //!
 //! The layout is decided first, over the weights of all models. The folder has no name until all of it is complete.
 
+mod folder;
 mod staging;
 
 #[cfg(test)]
@@ -25,6 +26,7 @@ use crate::diagnose::Report;
 use crate::ir::{Artefact, Model};
 use crate::onnx::SourceFile;
 use crate::table::WeightTable;
+pub use folder::NewFolder;
 use staging::Staging;
 pub use staging::refuse_existing;
 

@@ -108,6 +108,22 @@ impl Staging {
         sync::folder(parent(folder));
         Ok(())
     }
+
+    /// Gives the folder `part` in this one the name `folder`; the rest is removed.
+    ///
+    /// # Errors
+    /// Those of [`publish`](Self::publish).
+    pub(super) fn publish_part(self, part: &Path, folder: &Path) -> io::Result<()> {
+        sync::folder(part);
+        let _guard = interrupt::publishing();
+        let _lock = lock::folder(parent(folder))?;
+        if folder.symlink_metadata().is_ok() {
+            return Err(exists());
+        }
+        fs::rename(part, folder)?;
+        sync::folder(parent(folder));
+        Ok(())
+    }
 }
 
 impl Drop for Staging {

@@ -1,0 +1,57 @@
+//! The files of a checkpoint.
+
+use std::path::Path;
+
+use onnxport_core::diagnose::{Code, Diagnostic, Report};
+use onnxport_core::write::NewFolder;
+
+/// Files of tokenizers, chat templates and settings. Those that a checkpoint has are copied.
+const COPIED: &[&str] = &[
+    "added_tokens.json",
+    "chat_template.jinja",
+    "chat_template.json",
+    "config.json",
+    "generation_config.json",
+    "merges.txt",
+    "sentencepiece.bpe.model",
+    "special_tokens_map.json",
+    "spiece.model",
+    "tokenizer.json",
+    "tokenizer.model",
+    "tokenizer_config.json",
+    "vocab.json",
+    "vocab.txt",
+];
+
+/// Fails unless `checkpoint` is a folder with a configuration.
+///
+/// # Errors
+/// `OP650`.
+pub(super) fn check(checkpoint: &Path) -> Result<(), Diagnostic> {
+    let at = checkpoint.display();
+    let message = if !checkpoint.is_dir() {
+        format!("`{at}` is not a folder")
+    } else if !checkpoint.join("config.json").is_file() {
+        format!("`{at}` has no config.json")
+    } else {
+        return Ok(());
+    };
+    Err(Diagnostic::error(Code::CAPTURE_CHECKPOINT, message)
+        .help("name a folder of transformers, as `save_pretrained` writes it"))
+}
+
+/// Copies what a server needs besides the model; returns the names of the files.
+///
+/// # Errors
+/// `OP601`.
+pub(super) fn copy(checkpoint: &Path, folder: &NewFolder) -> Result<Vec<String>, Report> {
+    let mut copied = Vec::new();
+    for name in COPIED {
+        let from = checkpoint.join(name);
+        if from.is_file() {
+            folder.copy(&from, name)?;
+            copied.push((*name).to_owned());
+        }
+    }
+    Ok(copied)
+}

@@ -1,0 +1,148 @@
+//! The configuration that onnxruntime-genai reads.
+
+use onnxport_core::capture::Decoder;
+use onnxport_core::diagnose::{Code, Diagnostic};
+use serde_json::{Map, Value, json};
+
+use super::MODEL;
+use super::interface::{IDS, LOGITS, MASK, POSITIONS};
+use crate::object::wrong;
+
+/// The name of the file.
+pub(super) const FILE: &str = "genai_config.json";
+
+/// The kind of model that reads the interface from the configuration, whichever architecture it has.
+const KIND: &str = "decoder";
+
+/// Fails for a decoder that the configuration cannot describe.
+///
+/// # Errors
+/// `OP651` for caches that differ between layers, `OP001` without a number of tokens.
+pub(super) fn check(decoder: &Decoder, context: Option<u64>) -> Result<(), Diagnostic> {
+    let mut layers = decoder.layers.iter();
+    let first = layers.next();
+    if layers.any(|layer| Some(layer) != first)
+        || first.is_some_and(|first| first.key_size != first.value_size)
+    {
+        let message = "onnxruntime-genai needs keys and values of one size in all layers";
+        return Err(Diagnostic::error(Code::CAPTURE_ARCHITECTURE, message)
+            .help("use `--target onnxruntime`, and run the model with ONNX Runtime"));
+    }
+    if context.is_none() {
+        let message = "config.json states no largest number of tokens";
+        return Err(wrong(message.to_owned()).help("give one with `--context`"));
+    }
+    Ok(())
+}
+
+/// Returns the text of the file.
+pub(super) fn config(decoder: &Decoder, context: u64) -> String {
+    let (heads, size) = decoder.layers.first().map_or((0, 0), |layer| (layer.heads, layer.key_size));
+    let mut inputs = Map::from_iter([
+        (IDS.to_owned(), json!(IDS)),
+        (MASK.to_owned(), json!(MASK)),
+        ("past_key_names".to_owned(), json!("past_key_values.%d.key")),
+        ("past_value_names".to_owned(), json!("past_key_values.%d.value")),
+    ]);
+    if decoder.positions {
+        inputs.insert(POSITIONS.to_owned(), json!(POSITIONS));
+    }
+    let mut own = Map::from_iter([
+        ("session_options".to_owned(), json!({ "log_id": "onnxruntime-genai", "provider_options": [] })),
+        ("filename".to_owned(), json!(MODEL)),
+        ("head_size".to_owned(), json!(size)),
+        ("inputs".to_owned(), Value::Object(inputs)),
+        (
+            "outputs".to_owned(),
+            json!({
+                LOGITS: LOGITS,
+                "present_key_names": "present.%d.key",
+                "present_value_names": "present.%d.value",
+            }),
+        ),
+        ("num_hidden_layers".to_owned(), json!(decoder.layers.len())),
+        ("num_key_value_heads".to_owned(), json!(heads)),
+    ]);
+    let stated = [("num_attention_heads", decoder.attention_heads), ("hidden_size", decoder.hidden_size)];
+    own.extend(stated.into_iter().filter_map(|(key, value)| Some((key.to_owned(), json!(value?)))));
+    let mut model = Map::from_iter([
+        ("type".to_owned(), json!(KIND)),
+        ("context_length".to_owned(), json!(context)),
+        ("vocab_size".to_owned(), json!(decoder.vocabulary)),
+        ("decoder".to_owned(), Value::Object(own)),
+    ]);
+    // A batch is filled with some token, which the mask hides.
+    let pad = decoder.pad.or_else(|| decoder.eos.first().copied());
+    model.extend(decoder.bos.map(|token| ("bos_token_id".to_owned(), json!(token))));
+    model.extend(pad.map(|token| ("pad_token_id".to_owned(), json!(token))));
+    match decoder.eos.as_slice() {
+        [] => {}
+        [token] => drop(model.insert("eos_token_id".to_owned(), json!(token))),
+        tokens => drop(model.insert("eos_token_id".to_owned(), json!(tokens))),
+    }
+    let mut search = json!({
+        "do_sample": false,
+        "early_stopping": true,
+        "max_length": context,
+        "min_length": 0,
+        "num_beams": 1,
+        "num_return_sequences": 1,
+        // The model returns new caches.
+        "past_present_share_buffer": false,
+    });
+    if let Some(search) = search.as_object_mut() {
+        search.extend(decoder.search.iter().map(|(key, value)| (key.clone(), value.clone())));
+    }
+    let config = json!({ "model": model, "search": search });
+    // An object always serializes.
+    serde_json::to_string_pretty(&config).unwrap_or_default() + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decoder(layers: &Value) -> Decoder {
+        let decoder = json!({
+            "model_type": "llama", "architecture": "LlamaForCausalLM", "dtype": "f32", "layers": layers,
+            "positions": false, "attention_heads": 4, "hidden_size": null, "vocabulary": 128, "limit": 64,
+            "eos": [2, 3], "bos": 1, "pad": null, "search": { "top_k": 20, "do_sample": true }, "ties": [],
+            "prefix": "model", "python": "",
+        });
+        serde_json::from_value(decoder).unwrap()
+    }
+
+    #[test]
+    fn the_configuration_states_tokens_sizes_and_names() {
+        let layer = json!({ "heads": 2, "key_size": 8, "value_size": 8 });
+        let text = config(&decoder(&json!([layer, layer])), 32);
+        let read: Value = serde_json::from_str(&text).unwrap();
+        let model = &read["model"];
+        assert_eq!(model["eos_token_id"], json!([2, 3]));
+        assert_eq!((&model["pad_token_id"], &model["bos_token_id"]), (&json!(2), &json!(1)));
+        assert_eq!(model["decoder"]["num_key_value_heads"], 2);
+        assert_eq!(model["decoder"]["head_size"], 8);
+        assert!(model["decoder"]["inputs"].get("position_ids").is_none());
+        assert!(model["decoder"].get("hidden_size").is_none());
+        assert_eq!((&read["search"]["top_k"], &read["search"]["do_sample"]), (&json!(20), &json!(true)));
+        assert_eq!(read["search"]["max_length"], 32);
+    }
+
+    #[test]
+    fn caches_of_several_sizes_are_refused() {
+        let layer = json!({ "heads": 2, "key_size": 8, "value_size": 8 });
+        assert!(check(&decoder(&json!([layer, layer])), Some(32)).is_ok());
+        assert_eq!(check(&decoder(&json!([layer])), None).unwrap_err().code, Code::USAGE);
+        for other in [
+            json!({ "heads": 1, "key_size": 8, "value_size": 8 }),
+            json!({ "heads": 2, "key_size": 8, "value_size": 4 }),
+        ] {
+            let problem = check(&decoder(&json!([layer, other])), Some(32)).unwrap_err();
+            assert_eq!(problem.code, Code::CAPTURE_ARCHITECTURE);
+            assert!(
+                check(&decoder(&json!([other, other])), Some(32)).is_ok()
+                    == (other["key_size"] == other["value_size"])
+            );
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! Converting a language model: from a checkpoint of transformers to a folder that a server loads.
+
+mod card;
+mod files;
+mod genai;
+mod interface;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, ValueHint};
+use onnxport_core::capture::{self, Capture, Decoder};
+use onnxport_core::diagnose::{Code, Diagnostic, Report, Severity};
+use onnxport_core::tensor::DType;
+use onnxport_core::trace::stage;
+use onnxport_core::verify::{Options, Reference, Signature, Verification};
+use onnxport_core::write::{NewFolder, WriteReport};
+use onnxport_core::{
+    BindOptions, Calls, Conversion, ConvertOptions, ExternalData, Host, NameMap, WeightSet, WriteOptions,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Request;
+use crate::object::wrong;
+use crate::optimizing::Optimizing;
+use crate::progress::Progress;
+use crate::runtime::{self, Running};
+use crate::target::Targeting;
+
+/// The name of the model in the folder.
+pub const MODEL: &str = "model.onnx";
+/// The name of the captured program while the folder is being filled.
+const PROGRAM: &str = "program.pt2";
+
+/// Converts a checkpoint of transformers to a folder for a server.
+#[derive(Args, Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(default)]
+pub struct LlmRequest {
+    /// A folder of transformers: config.json, the tokenizer and the weights
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub checkpoint: PathBuf,
+    /// The folder to create
+    #[arg(short, long, value_name = "FOLDER")]
+    pub output: PathBuf,
+    /// The runtime to target: genai also writes genai_config.json, onnx uses standard operators only
+    #[arg(long, value_enum, default_value_t, value_name = "NAME")]
+    pub target: LlmTarget,
+    /// The largest number of tokens, prompt included, for genai_config.json [default: that of the checkpoint]
+    #[arg(long, value_name = "TOKENS")]
+    pub context: Option<u64>,
+    /// The element type of weights and caches [default: f16 for a checkpoint in f16, otherwise f32]
+    #[arg(long, value_enum, value_name = "TYPE")]
+    pub dtype: Option<LlmType>,
+    /// Compute the logits of the last token only
+    #[arg(long)]
+    pub last_logits: bool,
+    /// Do not run the model
+    #[arg(long)]
+    pub no_verify: bool,
+    /// The runtime.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub running: Running,
+}
+
+/// The runtime that the folder is for.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq, Serialize, ValueEnum)]
+#[schemars(inline)]
+#[serde(rename_all = "lowercase")]
+pub enum LlmTarget {
+    /// onnxruntime-genai
+    #[default]
+    Genai,
+    /// ONNX Runtime
+    Onnxruntime,
+    /// Any conforming runtime
+    Onnx,
+}
+
+impl LlmTarget {
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Genai => "genai",
+            Self::Onnxruntime => "onnxruntime",
+            Self::Onnx => "onnx",
+        }
+    }
+
+    /// The target of the conversion.
+    fn runtime(self) -> &'static str {
+        if self == Self::Onnx { "onnx" } else { "onnxruntime" }
+    }
+}
+
+/// The element type of a model.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq, Serialize, ValueEnum)]
+#[schemars(inline)]
+#[serde(rename_all = "lowercase")]
+pub enum LlmType {
+    /// 32 bits
+    F32,
+    /// 16 bits
+    F16,
+}
+
+impl LlmType {
+    fn name(self) -> &'static str {
+        match self {
+            Self::F32 => "f32",
+            Self::F16 => "f16",
+        }
+    }
+}
+
+/// A folder that was written.
+#[derive(Debug)]
+pub struct Exported {
+    /// The decoder.
+    pub decoder: Decoder,
+    /// The largest number of tokens.
+    pub context: Option<u64>,
+    /// The files, by their final paths.
+    pub files: Vec<PathBuf>,
+    /// The bytes of the model.
+    pub model_bytes: u64,
+    /// The bytes of its external data.
+    pub data_bytes: u64,
+    /// The number of initializers.
+    pub initializers: usize,
+    /// The number of nodes.
+    pub nodes: usize,
+    /// The result of running the model once; `None` if it was not run.
+    pub verification: Option<Verification>,
+    /// Warnings and notes.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Request for LlmRequest {
+    type Outcome = Exported;
+
+    fn check(&self) -> Result<(), Diagnostic> {
+        if self.context == Some(0) {
+            return Err(wrong("`context` is 0".to_owned()).help("give a number of tokens"));
+        }
+        Ok(())
+    }
+
+    fn run(&self, host: &Host, progress: &mut dyn Progress) -> Result<Exported, Report> {
+        self.check()?;
+        files::check(&self.checkpoint)?;
+        progress.stage("reading the weights");
+        let weights = WeightSet::open(std::slice::from_ref(&self.checkpoint), None)?;
+        refuse_encoded(&weights)?;
+        let folder = NewFolder::new(&self.output)?;
+        let capturing = stage("capture");
+        let decoder = self.capture(&folder, progress)?;
+        drop(capturing);
+        let context = self.context(&decoder)?;
+        if self.target == LlmTarget::Genai {
+            genai::check(&decoder, context)?;
+        }
+        progress.stage("converting");
+        let mut conversion = Conversion::open(folder.temporary(PROGRAM))?;
+        let stored: BTreeSet<&str> = weights.names().collect();
+        let names = NameMap::of_checkpoint(&stored, &decoder.ties, &decoder.prefix);
+        // The model computes in one type, whichever one the checkpoint has.
+        conversion.bind(&weights, &names, BindOptions { cast: true, ..BindOptions::default() })?;
+        let conversion = conversion.options(self.options(&decoder)?);
+        let conversion = if self.no_verify { conversion.unverified() } else { conversion };
+        let mut program = conversion.run(host)?;
+        let mut diagnostics = std::mem::take(&mut program.converted.diagnostics);
+        progress.go_on()?;
+        let writing = stage("write");
+        let options = WriteOptions {
+            external_data: ExternalData::External,
+            progress: progress.bytes("writing"),
+            ..WriteOptions::default()
+        };
+        let written = program.write(folder.file(MODEL), &options)?;
+        drop(writing);
+        diagnostics.extend(written.diagnostics.iter().cloned());
+        let verification = match program.calls.take() {
+            Some(calls) => self.execute(host, &folder, calls, progress, &mut diagnostics)?,
+            None => None,
+        };
+        let copied = files::copy(&self.checkpoint, &folder)?;
+        if let (LlmTarget::Genai, Some(context)) = (self.target, context) {
+            folder.write(genai::FILE, genai::config(&decoder, context).as_bytes())?;
+        }
+        let card = card::Card {
+            request: self,
+            decoder: &decoder,
+            context,
+            written: &written,
+            copied: &copied,
+            verification: verification.as_ref(),
+        };
+        folder.write(card::FILE, card.text().as_bytes())?;
+        progress.go_on()?;
+        folder.publish()?;
+        let nodes = program.converted.model.graph.node_count();
+        let own = [(true, card::FILE), (self.target == LlmTarget::Genai, genai::FILE)];
+        let own = own.into_iter().filter_map(|(is_there, name)| is_there.then(|| name.to_owned()));
+        let of_model = std::iter::once(&written.model).chain(&written.data);
+        let of_model = of_model.filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+        let files = of_model.chain(own).chain(copied).map(|name| self.output.join(name)).collect();
+        let WriteReport { model_bytes, data_bytes, tensors: initializers, .. } = written;
+        Ok(Exported {
+            decoder,
+            context,
+            files,
+            model_bytes,
+            data_bytes,
+            initializers,
+            nodes,
+            verification,
+            diagnostics,
+        })
+    }
+}
+
+impl LlmRequest {
+    fn capture(&self, folder: &NewFolder, progress: &mut dyn Progress) -> Result<Decoder, Report> {
+        let capture = Capture {
+            program: folder.temporary(PROGRAM),
+            dtype: self.dtype.map(LlmType::name),
+            last: self.last_logits,
+        };
+        let mut cancelled = None;
+        let captured = capture::decoder(&self.checkpoint, &capture, &mut |step| {
+            progress.stage(step);
+            cancelled = progress.go_on().err();
+            cancelled.is_none()
+        });
+        match cancelled {
+            Some(problem) => Err(problem.into()),
+            None => Ok(captured?),
+        }
+    }
+
+    /// Returns the largest number of tokens.
+    fn context(&self, decoder: &Decoder) -> Result<Option<u64>, Diagnostic> {
+        match (self.context, decoder.limit) {
+            (Some(wanted), Some(limit)) if wanted > limit => {
+                let message = format!("--context {wanted}: the checkpoint takes at most {limit} tokens");
+                Err(wrong(message).help("give a smaller number, or leave out `--context`"))
+            }
+            (wanted, limit) => Ok(wanted.or(limit)),
+        }
+    }
+
+    fn options(&self, decoder: &Decoder) -> Result<ConvertOptions, Diagnostic> {
+        let target = self.target.runtime().parse().map_err(wrong)?;
+        let targeting = Targeting { target: Some(target) };
+        Ok(ConvertOptions {
+            lower: interface::options(decoder),
+            legalise: targeting.options(),
+            optimise: Optimizing::default().options(targeting.names_runtime()),
+            ..ConvertOptions::default()
+        })
+    }
+
+    /// Runs the model once in the folder. A missing runtime is a note unless one is named.
+    fn execute(
+        &self,
+        host: &Host,
+        folder: &NewFolder,
+        calls: Calls,
+        progress: &mut dyn Progress,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Result<Option<Verification>, Report> {
+        let Running { executor, options } = &self.running;
+        let asked = executor.is_some() || options.ort_library.is_some();
+        let runtime = match self.running.open(host, progress.restart()) {
+            Ok(runtime) => runtime,
+            Err(problem) if !asked && problem.code == Code::VERIFY_NO_EXECUTOR => {
+                diagnostics.push(Diagnostic { severity: Severity::Note, ..problem });
+                return Ok(None);
+            }
+            Err(problem) => return Err(problem.into()),
+        };
+        let (mut against, _) = calls?;
+        let path = folder.file(MODEL);
+        let signature = Signature::read(&path)?;
+        against.step(&signature);
+        against.fit(&signature)?;
+        // The program has no weights to compute expected values with.
+        against.refer(Reference::None, None)?;
+        let limit = options.deadline();
+        let found = runtime::execute(&runtime, &path, &against, &Options::default(), limit, progress)?;
+        if found.passed() {
+            return Ok(Some(found));
+        }
+        let message = format!("{} does not run the model as the program states", found.executor);
+        let mut problem = Diagnostic::error(Code::VERIFY_EXECUTOR, message)
+            .help("use --no-verify to write the folder anyway, for another runtime");
+        problem.notes.extend(found.cases.iter().filter_map(|case| case.error.clone()));
+        Err(problem.into())
+    }
+}
+
+/// Refuses weights in types that need scales.
+fn refuse_encoded(weights: &WeightSet) -> Result<(), Diagnostic> {
+    let plain = [DType::F32, DType::F16, DType::BF16, DType::F64];
+    let encoded = |name: &&str| {
+        weights.get(name).is_some_and(|tensor| tensor.dtype.is_float() && !plain.contains(&tensor.dtype))
+    };
+    let Some(name) = weights.names().find(encoded) else { return Ok(()) };
+    let dtype = weights.get(name).map(|tensor| tensor.dtype.to_string()).unwrap_or_default();
+    let message = format!("the weights of this checkpoint are quantized: `{name}` has the type {dtype}");
+    Err(Diagnostic::error(Code::CAPTURE_ARCHITECTURE, message)
+        .help("save the checkpoint with weights in f32, f16 or bf16"))
+}

@@ -1,0 +1,318 @@
+"""Captures the decoder of a checkpoint for onnxport, which starts this with the user's Python.
+
+Its arguments are CHECKPOINT PARENT. `process.py` stands before it, and has the import of
+annotations for both.
+
+Messages are JSON. The request has `program`, the path of the program to write; `dtype`, `f32`,
+`f16` or null for the checkpoint's own; and `last`, whether only the logits of the last token are
+wanted. The answers are messages with `step`, the work that begins, and then one with `decoder`, a
+description of the program, or with `error` and its `kind`.
+
+Parameters are fake tensors, so no weight is read or allocated. Buffers, such as the frequencies
+of rotary embeddings, are real, since a checkpoint need not have them.
+"""
+
+import contextlib
+import inspect
+import json
+import os
+import struct
+import sys
+import types
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from process import end_with, reason, receive, write
+
+# Sizes of the captured call. They differ, so that no two dimensions are taken for one.
+BATCH, SEQUENCE, PAST = 3, 5, 7
+LIMITS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "n_ctx")
+SEARCH = ("do_sample", "temperature", "top_k", "top_p", "repetition_penalty")
+
+
+class Refused(Exception):  # noqa: N818
+    """A checkpoint that cannot be captured."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+def send(message: dict[str, Any]) -> None:
+    """Write one message."""
+    data = json.dumps(message).encode()
+    write(struct.pack("<Q", len(data)) + data)
+
+
+def ids_of(value: Any) -> list[int]:
+    """Return token ids, given as one, as several or not at all."""
+    return (
+        []
+        if value is None
+        else [int(one) for one in (value if isinstance(value, list) else [value])]
+    )
+
+
+def configuration(folder: str) -> Any:
+    """Read the configuration of a decoder."""
+    import transformers
+
+    try:
+        config = transformers.AutoConfig.from_pretrained(
+            folder, local_files_only=True, trust_remote_code=False
+        )
+    except (KeyError, ValueError) as error:
+        about = f"transformers {transformers.__version__} does not know this architecture"
+        raise Refused("architecture", f"{about}: {reason(error)}") from error
+    except Exception as error:
+        raise Refused("checkpoint", f"config.json cannot be read: {reason(error)}") from error
+    if getattr(config, "is_encoder_decoder", False):
+        raise Refused("architecture", f"`{config.model_type}` has an encoder and a decoder")
+    for part in ("vision_config", "audio_config"):
+        if getattr(config, part, None) is not None:
+            raise Refused("architecture", f"`{config.model_type}` is not a model of text alone")
+    if getattr(config, "quantization_config", None) is not None:
+        raise Refused("architecture", "the weights of this checkpoint are quantized")
+    return config
+
+
+@contextlib.contextmanager
+def fake_parameters(mode: Any) -> Iterator[None]:
+    """Replace each parameter, as it is created, by one without memory."""
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensor
+
+    register = torch.nn.Module.register_parameter
+
+    def registered(self: torch.nn.Module, name: str, parameter: Any) -> None:
+        # A tied parameter stays the same object.
+        if parameter is not None and not isinstance(parameter, FakeTensor):
+            with mode:
+                empty = torch.empty(parameter.shape, dtype=parameter.dtype)
+                parameter = torch.nn.Parameter(empty, requires_grad=False)
+        register(self, name, parameter)
+
+    torch.nn.Module.register_parameter = registered
+    try:
+        yield
+    finally:
+        torch.nn.Module.register_parameter = register
+
+
+def model_of(config: Any, dtype: Any, mode: Any) -> Any:
+    """Build the model without weights."""
+    import transformers
+
+    release = tuple(int(part) for part in transformers.__version__.split(".")[:2])
+    typed = {"dtype" if release >= (4, 56) else "torch_dtype": dtype}
+    # The fused attention has no softcap.
+    softcap = getattr(config, "attn_logit_softcapping", None)
+    kinds = ["eager"] if softcap else ["sdpa", "eager"]
+    for kind in kinds:
+        try:
+            with fake_parameters(mode):
+                model = transformers.AutoModelForCausalLM.from_config(
+                    config, attn_implementation=kind, trust_remote_code=False, **typed
+                )
+            return model.eval()
+        except ValueError as error:
+            if kind == kinds[-1]:
+                about = f"transformers has no language model for `{config.model_type}`"
+                raise Refused("architecture", f"{about}: {reason(error)}") from error
+    raise AssertionError
+
+
+def probe(model: Any, mode: Any) -> tuple[list[list[int]], int]:
+    """Call the model without a past; return the sizes of each layer's cache, and of the logits."""
+    import torch
+    import transformers
+
+    about = f"`{type(model).__name__}` does not keep its past as keys and values of each layer"
+    if "past_key_values" not in inspect.signature(type(model).forward).parameters:
+        raise Refused("architecture", about)
+    ids, mask = torch.zeros(2, 3, dtype=torch.int64), torch.ones(2, 3, dtype=torch.int64)
+    try:
+        with mode, torch.no_grad():
+            out = model(
+                input_ids=ids,
+                attention_mask=mask,
+                past_key_values=transformers.DynamicCache(),
+                use_cache=True,
+                return_dict=True,
+            )
+        layers = out.past_key_values.layers
+    except Exception as error:
+        raise Refused("architecture", f"{about}: {reason(error)}") from error
+    sizes = []
+    for layer in layers:
+        plain = type(layer) is transformers.cache_utils.DynamicLayer
+        keys, values = getattr(layer, "keys", None), getattr(layer, "values", None)
+        if not plain or keys is None or values is None or keys.dim() != 4 or values.dim() != 4:
+            raise Refused("architecture", f"{about}: a layer has a {type(layer).__name__}")
+        if (
+            tuple(keys.shape[:3]) != tuple(values.shape[:3])
+            or keys.shape[0] != 2
+            or keys.shape[2] != 3
+        ):
+            shapes = f"{tuple(keys.shape)} and {tuple(values.shape)} after 3 tokens of 2 texts"
+            raise Refused("architecture", f"{about}: a layer has the shapes {shapes}")
+        sizes.append([int(keys.shape[1]), int(keys.shape[3]), int(values.shape[3])])
+    if not sizes:
+        raise Refused("architecture", about)
+    return sizes, int(out.logits.shape[-1])
+
+
+def forward_of(model: Any, layers: int, positions: bool, last: bool) -> Any:
+    """Return a `forward` whose arguments and results are tensors in the order of the interface."""
+    import torch
+    import transformers
+
+    inner = type(model).forward
+    more: dict[str, Any] = {"logits_to_keep": 1} if last else {}
+
+    def forward(self: Any, *given: Any) -> Any:
+        ids, mask, *rest = given
+        places = {"position_ids": rest.pop(0)} if positions else {}
+        past = rest[0].shape[2]
+        for tensor in rest:
+            torch._check(tensor.shape[2] == past)
+        torch._check(mask.shape[1] == ids.shape[1] + past)
+        cache = transformers.DynamicCache()
+        for layer in range(layers):
+            cache.update(rest[2 * layer], rest[2 * layer + 1], layer)
+        out = inner(
+            self,
+            input_ids=ids,
+            attention_mask=mask,
+            past_key_values=cache,
+            use_cache=True,
+            return_dict=True,
+            **places,
+            **more,
+        )
+        kept = [part for layer in out.past_key_values.layers for part in (layer.keys, layer.values)]
+        return out.logits, *kept
+
+    return types.MethodType(forward, model)
+
+
+def capture(model: Any, mode: Any, sizes: list[list[int]], dtype: Any, positions: bool) -> Any:
+    """Export the model with dynamic batch, sequence and past."""
+    import torch
+    from torch.export import Dim
+
+    with mode:
+        ids = torch.zeros(BATCH, SEQUENCE, dtype=torch.int64)
+        given = [ids, torch.ones(BATCH, PAST + SEQUENCE, dtype=torch.int64)]
+        given += [torch.zeros_like(ids)] if positions else []
+        for heads, key, value in sizes:
+            given += [torch.zeros(BATCH, heads, PAST, size, dtype=dtype) for size in (key, value)]
+    batch, past = Dim("batch", min=1), Dim("past", min=0)
+    tokens = {0: batch, 1: Dim("sequence", min=1)}
+    shapes = [tokens, {0: batch, 1: Dim.AUTO}, *([tokens] if positions else [])]
+    shapes += [{0: batch, 2: past}] * (2 * len(sizes))
+    with torch.no_grad():
+        return torch.export.export(
+            model, tuple(given), dynamic_shapes=(tuple(shapes),), strict=False
+        )
+
+
+def generation(folder: str, config: Any) -> dict[str, Any]:
+    """Return the special tokens, and how the checkpoint generates."""
+    import transformers
+
+    if os.path.exists(os.path.join(folder, "generation_config.json")):
+        settings = transformers.GenerationConfig.from_pretrained(folder, local_files_only=True)
+    else:
+        settings = transformers.GenerationConfig.from_model_config(config)
+
+    def token(name: str) -> list[int]:
+        stated = getattr(settings, name, None)
+        return ids_of(getattr(config, name, None) if stated is None else stated)
+
+    search = {name: getattr(settings, name, None) for name in SEARCH}
+    return {
+        "eos": token("eos_token_id"),
+        "bos": next(iter(token("bos_token_id")), None),
+        "pad": next(iter(token("pad_token_id")), None),
+        "search": {name: value for name, value in search.items() if value is not None},
+    }
+
+
+def ties(model: Any) -> list[list[str]]:
+    """Return the names of parameters that are one tensor."""
+    names: dict[int, list[str]] = {}
+    for name, parameter in model.named_parameters(remove_duplicate=False):
+        names.setdefault(id(parameter), []).append(name)
+    return [group for group in names.values() if len(group) > 1]
+
+
+def decoder(folder: str, request: dict[str, Any]) -> dict[str, Any]:
+    """Write the program, and describe it."""
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    send({"step": "importing PyTorch and transformers"})
+    try:
+        import torch
+        import transformers
+        from torch._subclasses.fake_tensor import FakeTensorMode
+    except ImportError as error:
+        raise Refused("packages", reason(error)) from error
+    if not hasattr(transformers.DynamicCache(), "layers"):
+        about = f"transformers {transformers.__version__} is too old"
+        raise Refused("packages", f"{about}: 4.56 or newer is needed")
+    send({"step": "building the model without weights"})
+    config = configuration(folder)
+    stated = getattr(config, "dtype", None) or getattr(config, "torch_dtype", None)
+    dtypes = {"f32": torch.float32, "f16": torch.float16}
+    name = request["dtype"] or ("f16" if stated == torch.float16 else "f32")
+    dtype = dtypes[name]
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    model = model_of(config, dtype, mode)
+    sizes, vocabulary = probe(model, mode)
+    parameters = inspect.signature(type(model).forward).parameters
+    positions = "position_ids" in parameters
+    if request["last"] and "logits_to_keep" not in parameters:
+        kind = type(model).__name__
+        raise Refused("architecture", f"`{kind}` always computes the logits of all tokens")
+    model.forward = forward_of(model, len(sizes), positions, request["last"])
+    send({"step": "capturing the model"})
+    program = capture(model, mode, sizes, dtype, positions)
+    send({"step": "saving the program"})
+    torch.export.save(program, request["program"])
+    text = config.get_text_config() if hasattr(config, "get_text_config") else config
+    limits = [getattr(text, name, None) for name in LIMITS]
+    return {
+        "model_type": str(config.model_type),
+        "architecture": type(model).__name__,
+        "dtype": name,
+        "layers": [{"heads": h, "key_size": k, "value_size": v} for h, k, v in sizes],
+        "positions": positions,
+        "attention_heads": getattr(text, "num_attention_heads", None),
+        "hidden_size": getattr(text, "hidden_size", None),
+        "vocabulary": vocabulary,
+        "limit": next((int(one) for one in limits if isinstance(one, int) and one > 0), None),
+        "ties": ties(model),
+        "prefix": getattr(model, "base_model_prefix", ""),
+        "python": f"PyTorch {torch.__version__}, transformers {transformers.__version__}",
+        **generation(folder, config),
+    }
+
+
+def main() -> None:
+    """Answer the request."""
+    folder, parent, *_ = sys.argv[1:]
+    end_with(int(parent))
+    request = json.loads(receive())
+    try:
+        send({"decoder": decoder(folder, request)})
+    except Refused as refused:
+        send({"error": str(refused), "kind": refused.kind})
+    except BaseException as error:
+        send({"error": reason(error), "kind": "capture"})
+
+
+if __name__ == "__main__":
+    main()
+    # Exit at once: loaded libraries may be slow to shut down.
+    os._exit(0)

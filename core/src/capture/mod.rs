@@ -1,0 +1,174 @@
+//! Captures the decoder of a checkpoint of transformers as an exported program without weights.
+//!
+//! Only Python can build the model, so the user's own Python does it in a separate process, under fake tensors: it
+//! reads the configuration, never a weight. The program has the tensors of a decoder's interface in a stated order, for
+//! prompts and for single tokens: ids, mask, positions, and the keys and values of each layer.
+
+#[cfg(all(test, unix))]
+mod tests;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::diagnose::{Code, Diagnostic};
+use crate::interpreter::{self, Python};
+use crate::verify::child::Child;
+
+/// The script that captures.
+const SCRIPT: &str = include_str!("decoder.py");
+/// The time limit: a capture takes a second or so for each layer.
+const PATIENCE: Duration = Duration::from_hours(1);
+/// The packages that the Python needs.
+const PACKAGES: &[&str] = &["torch", "transformers"];
+
+/// What to capture.
+#[derive(Clone, Debug, Serialize)]
+pub struct Capture {
+    /// The path of the program to write.
+    pub program: PathBuf,
+    /// The element type of weights and caches, `f32` or `f16`; `None` for the checkpoint's.
+    pub dtype: Option<&'static str>,
+    /// Compute the logits of the last token only.
+    pub last: bool,
+}
+
+/// The cache of a layer.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+pub struct Layer {
+    /// The number of heads of keys and values.
+    pub heads: u64,
+    /// The size of a key.
+    pub key_size: u64,
+    /// The size of a value.
+    pub value_size: u64,
+}
+
+/// A captured decoder.
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
+pub struct Decoder {
+    /// The architecture as config.json names it.
+    pub model_type: String,
+    /// The class of the model.
+    pub architecture: String,
+    /// The element type of weights and caches: `f32` or `f16`.
+    pub dtype: String,
+    /// The layers with a cache.
+    pub layers: Vec<Layer>,
+    /// Whether positions of tokens are an input.
+    pub positions: bool,
+    /// The number of heads of queries.
+    pub attention_heads: Option<u64>,
+    /// The size of a token between layers.
+    pub hidden_size: Option<u64>,
+    /// The number of logits of a token.
+    pub vocabulary: u64,
+    /// The largest number of tokens, if config.json states one.
+    pub limit: Option<u64>,
+    /// The tokens that end a text.
+    pub eos: Vec<i64>,
+    /// The token that begins a text.
+    pub bos: Option<i64>,
+    /// The token that fills a batch.
+    pub pad: Option<i64>,
+    /// Settings of generation, such as `top_k`.
+    pub search: Map<String, Value>,
+    /// Names of parameters that are one tensor.
+    pub ties: Vec<Vec<String>>,
+    /// The prefix of names that a checkpoint of the model without its head lacks.
+    pub prefix: String,
+    /// The versions of PyTorch and transformers.
+    pub python: String,
+}
+
+/// The kind of a refusal.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    /// A package is missing or too old.
+    Packages,
+    /// The configuration cannot be read.
+    Checkpoint,
+    /// The architecture is unknown, or not a decoder with caches.
+    Architecture,
+    /// PyTorch cannot capture the model.
+    Capture,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Answer {
+    Error { error: String, kind: Kind },
+    Step { step: String },
+    Decoder { decoder: Box<Decoder> },
+}
+
+/// Captures the decoder in the folder `checkpoint`. `tell` receives the name of each step, and returns whether to go on.
+///
+/// # Errors
+/// `OP650` for a configuration that cannot be read, `OP651` for an architecture that is not supported, `OP652` if
+/// PyTorch cannot capture the model, `OP653` without a suitable Python.
+pub fn decoder(
+    checkpoint: &Path,
+    capture: &Capture,
+    tell: &mut dyn FnMut(&str) -> bool,
+) -> Result<Decoder, Diagnostic> {
+    let python = interpreter::with(PACKAGES).map_err(lacking)?;
+    // The packages of a launcher's Python are unknown.
+    let absent = PACKAGES.iter().find(|name| !python.packages.is_empty() && python.package(name).is_none());
+    if let Some(name) = absent {
+        return Err(lacking(format!("`{}` has no package `{name}`", python.interpreter.display())));
+    }
+    ask(&python, checkpoint, capture, tell)
+}
+
+fn lacking(why: String) -> Diagnostic {
+    let message = format!("a checkpoint cannot be captured without Python: {why}");
+    Diagnostic::error(Code::CAPTURE_PYTHON, message)
+        .help("`pip install torch transformers safetensors`, and activate the environment")
+}
+
+fn failed(why: &str) -> Diagnostic {
+    Diagnostic::error(Code::CAPTURE_FAILED, format!("the model cannot be captured: {why}"))
+        .help("capture it with `onnxport.export` of the Python package, which tries further strategies")
+}
+
+fn refused(checkpoint: &Path, kind: Kind, why: String) -> Diagnostic {
+    let at = checkpoint.display();
+    match kind {
+        Kind::Packages => lacking(why),
+        Kind::Checkpoint => Diagnostic::error(Code::CAPTURE_CHECKPOINT, format!("`{at}`: {why}"))
+            .help("save the checkpoint again with `save_pretrained`"),
+        Kind::Architecture => Diagnostic::error(Code::CAPTURE_ARCHITECTURE, format!("`{at}`: {why}"))
+            .help("export the model with `onnxport.export` of the Python package, or update transformers"),
+        Kind::Capture => failed(&why),
+    }
+}
+
+fn ask(
+    python: &Python,
+    checkpoint: &Path,
+    capture: &Capture,
+    tell: &mut dyn FnMut(&str) -> bool,
+) -> Result<Decoder, Diagnostic> {
+    let told = |why: String| failed(&format!("`{}`: {why}", python.interpreter.display()));
+    let request = serde_json::to_vec(capture).map_err(|error| told(error.to_string()))?;
+    let child = Child::start(&python.interpreter, SCRIPT, checkpoint, false, request, PATIENCE);
+    let mut child = child.map_err(told)?;
+    loop {
+        let message = child.answer().map_err(told)?;
+        let wrong = |error: serde_json::Error| told(format!("its answer cannot be understood: {error}"));
+        match serde_json::from_slice(&message).map_err(wrong)? {
+            Answer::Step { step } if tell(&step) => {}
+            Answer::Step { .. } => return Err(told("it was interrupted".to_owned())),
+            Answer::Error { error, kind } => return Err(refused(checkpoint, kind, error)),
+            Answer::Decoder { decoder } if decoder.layers.is_empty() => {
+                return Err(told("its decoder has no layers".to_owned()));
+            }
+            Answer::Decoder { decoder } => return Ok(*decoder),
+        }
+    }
+}

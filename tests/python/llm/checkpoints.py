@@ -1,0 +1,95 @@
+"""Small checkpoints of language models, with random weights in several shards."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import PreTrainedModel
+
+VOCABULARY = 128
+TEMPLATE = "{% for message in messages %}{{ message['content'] }}{% endfor %}"
+
+_BASE: dict[str, Any] = {
+    "vocab_size": VOCABULARY,
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "max_position_embeddings": 96,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+    "pad_token_id": 0,
+}
+_GROUPED = {**_BASE, "num_key_value_heads": 2}
+
+# Grouped heads, tied heads, biases, norms of heads, softcaps, sliding windows, fused projections,
+# learned positions, and positions from the mask alone.
+FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
+    "llama": ("LlamaConfig", {**_GROUPED, "eos_token_id": [2, 3]}),
+    "qwen3": ("Qwen3Config", {**_GROUPED, "head_dim": 16, "tie_word_embeddings": True}),
+    "gemma2": ("Gemma2Config", {**_GROUPED, "head_dim": 8, "sliding_window": 4}),
+    "gemma3": ("Gemma3TextConfig", {**_GROUPED, "head_dim": 8, "sliding_window": 4}),
+    "mistral": ("MistralConfig", {**_GROUPED, "sliding_window": 4}),
+    "phi3": ("Phi3Config", _GROUPED),
+    "gpt2": (
+        "GPT2Config",
+        {
+            "vocab_size": VOCABULARY,
+            "n_embd": 32,
+            "n_layer": 2,
+            "n_head": 4,
+            "n_positions": 96,
+            "bos_token_id": 1,
+            "eos_token_id": 2,
+        },
+    ),
+    "bloom": (
+        "BloomConfig",
+        {
+            "vocab_size": VOCABULARY,
+            "hidden_size": 32,
+            "n_layer": 2,
+            "n_head": 4,
+            "bos_token_id": 1,
+            "eos_token_id": 2,
+            "pad_token_id": 0,
+        },
+    ),
+    "mamba": (
+        "MambaConfig",
+        {"vocab_size": VOCABULARY, "hidden_size": 32, "num_hidden_layers": 2, "state_size": 8},
+    ),
+}
+
+
+def build(family: str) -> PreTrainedModel:
+    """Return a model whose layers all matter."""
+    name, options = FAMILIES[family]
+    config = getattr(transformers, name)(**options)
+    torch.manual_seed(0)
+    # The fused attention has no softcap.
+    attention = {"attn_implementation": "eager"} if family == "gemma2" else {}
+    model = transformers.AutoModelForCausalLM.from_config(config, **attention).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            noise = torch.randn_like(parameter)
+            parameter.copy_(noise * 0.3 if parameter.dim() > 1 else parameter + noise * 0.1)
+    return model
+
+
+def save(model: PreTrainedModel, folder: Path, shard: str = "40KB") -> Path:
+    """Write a checkpoint with a tokenizer."""
+    model.save_pretrained(folder, max_shard_size=shard)
+    words = {f"w{token}": token for token in range(VOCABULARY)}
+    tokenizer = Tokenizer(models.WordLevel(words, unk_token="w0"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    fast = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, bos_token="w1", eos_token="w2", pad_token="w0"
+    )
+    fast.chat_template = TEMPLATE
+    fast.save_pretrained(folder)
+    return folder

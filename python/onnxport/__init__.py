@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from onnxport._export.api import export
+    from onnxport._export.patches import Patch, register_patch
     from onnxport._intermediates import record_intermediates
     from onnxport._native import Block, Dim, Emitter, Graph, Nested, Node, Value
     from onnxport._observe import Observer, observe
@@ -94,6 +95,8 @@ _PLACES = {
     "UnverifiedError": "_errors",
     "UsageError": "_errors",
     "export": "_export.api",
+    "Patch": "_export.patches",
+    "register_patch": "_export.patches",
     "record_intermediates": "_intermediates",
     "Observer": "_observe",
     "observe": "_observe",
@@ -126,6 +129,7 @@ __all__ = [
     "ONNXProgram",
     "Observer",
     "Pass",
+    "Patch",
     "Pieces",
     "Refusal",
     "Rule",
@@ -153,6 +157,7 @@ __all__ = [
     "pieces",
     "profile",
     "record_intermediates",
+    "register_patch",
     "rule",
     "run",
     "save",

@@ -15,6 +15,7 @@ from onnxport._onnx_program import ONNXProgram
 from onnxport._operators.functions import Custom
 
 if TYPE_CHECKING:
+    from onnxport._export.patches.registry import Choice
     from onnxport._operators.rules import Pass, Rule
 
 Names = Sequence[str] | None
@@ -56,12 +57,13 @@ def export(
     plugins: Sequence[str | os.PathLike[str]] = (),
     rules: Sequence[Rule] = (),
     passes: Sequence[Pass] = (),
+    patches: Choice = "auto",
 ) -> ONNXProgram:
     """Convert a model to ONNX.
 
-    A module is captured by non-strict, strict or draft export, whichever succeeds first; `capture`
-    of the result names it. Weights are read in place: nothing is copied, and they must not
-    change until the result is saved.
+    A module is captured by non-strict, strict, patched or draft export, whichever succeeds first;
+    `capture` of the result names it. Weights are read in place: nothing is copied, and they must
+    not change until the result is saved.
 
     Args:
         model: A module or a function, an exported program, or the path of a `.pt2` file.
@@ -103,6 +105,9 @@ def export(
         plugins: Paths of plugins to load.
         rules: Rules besides the standard ones, created with `@onnxport.rule`.
         passes: Passes over the graph, created with `@onnxport.graph_pass`.
+        patches: Replacements, during the capture, for functions that PyTorch cannot trace
+            (`docs/patches.md`). `"auto"` uses those that the module calls if the plain capture
+            fails or fixes a size, `"none"` uses none. Patches in a list are always used.
 
     Returns:
         The program; call it, save it, inspect it.
@@ -118,6 +123,7 @@ def export(
 
     with _errors.arguments():
         refused.check_report(report)
+        refused.check_patches(patches)
         refused.check(
             dynamo=dynamo,
             training=training,
@@ -142,6 +148,7 @@ def export(
             },
             plugins=tuple(map(os.fspath, plugins)),
             custom=Custom.of(custom_translation_table, rules, passes),
+            patches=patches,
             verbose=bool(verbose),
             report=report,
             profile=profile is True,

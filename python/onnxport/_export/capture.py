@@ -1,10 +1,10 @@
-"""How a module becomes an exported program: non-strict, strict and draft export, in this order."""
+"""How a module becomes an exported program: the strategies, in their order."""
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,26 +15,41 @@ from onnxport import _errors
 from onnxport._diagnostics import Diagnostic
 from onnxport._export import causes, draft, frames, trees
 from onnxport._export.exclusive import in_onnx_export
+from onnxport._export.patches import Patch, Used
+from onnxport._export.patches.install import Uses, installed
+from onnxport._export.patches.registry import Choice
 from onnxport._export.quiet import quiet
 from onnxport._export.shapes import Wanted
 
-Strategy = Literal["non-strict", "strict", "draft"]
+Strategy = Literal["non-strict", "strict", "patched", "draft"]
 
-STRATEGIES: tuple[Strategy, ...] = ("non-strict", "strict", "draft")
+STRATEGIES: tuple[Strategy, ...] = ("non-strict", "strict", "patched", "draft")
+
+
+def order(choice: Choice) -> tuple[Strategy, ...]:
+    """Return the strategies in their order; patches that were chosen by name come first."""
+    if isinstance(choice, str):
+        return STRATEGIES
+    return ("patched", *(one for one in STRATEGIES if one != "patched"))
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One strategy, its time, and its error."""
+    """One strategy, its time, its error, the patches that it used, and the axes that it fixed."""
 
     strategy: Strategy
     seconds: float
     error: Exception | None = None
+    patches: tuple[Used, ...] = ()
+    fixed: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        if self.error is None:
-            return f"{self.strategy}: succeeded in {self.seconds:.1f} s"
-        return f"{self.strategy}: {type(self.error).__name__}: {causes.first_line(self.error)}"
+        if self.error is not None:
+            return f"{self.strategy}: {type(self.error).__name__}: {causes.first_line(self.error)}"
+        said = [f"{self.strategy}: succeeded in {self.seconds:.1f} s", *map(str, self.patches)]
+        if self.fixed:
+            said.append(f"but fixed the size of {', '.join(self.fixed)}")
+        return "; ".join(said)
 
 
 @dataclass(frozen=True)
@@ -42,15 +57,30 @@ class Capture:
     """How a program was captured.
 
     `strategy` is None for a program that was given as one. `diagnostics` are the findings of draft
-    export.
+    export, `patches` the replacements in the program.
     """
 
     strategy: Strategy | None = None
     attempts: tuple[Attempt, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
+    patches: tuple[Used, ...] = ()
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.attempts)) or "given as a program"
+
+
+@dataclass(frozen=True)
+class _Captured:
+    """A program, how it was captured, and the axes that should be dynamic and are not."""
+
+    program: ExportedProgram
+    attempt: Attempt
+    findings: tuple[Diagnostic, ...]
+
+    def described(self, attempts: list[Attempt]) -> tuple[ExportedProgram, Capture]:
+        """Return the program, with all attempts."""
+        own = self.attempt
+        return self.program, Capture(own.strategy, tuple(attempts), self.findings, own.patches)
 
 
 def capture(
@@ -59,11 +89,13 @@ def capture(
     kwargs: trees.Kwargs,
     wanted: Wanted,
     say: Callable[[str], None] = lambda _: None,
-    strategies: tuple[Strategy, ...] = STRATEGIES,
+    strategies: Sequence[Strategy] = STRATEGIES,
     verbose: bool = False,
+    patches: Sequence[Patch] = (),
 ) -> tuple[ExportedProgram, Capture]:
-    """Export `model` by the first strategy that succeeds.
+    """Export `model` by the first strategy that succeeds without fixing a size.
 
+    If a strategy fixes one, `patches` are tried next, and used if fewer sizes are fixed then.
     PyTorch's log is shown only on request: its messages about failures become diagnostics.
 
     Raises:
@@ -71,20 +103,38 @@ def capture(
     """
     module = _module(model)
     attempts: list[Attempt] = []
-    for strategy in strategies:
+
+    def attempt(strategy: Strategy) -> _Captured | None:
         say(f"{strategy} export of {type(model).__name__}")
         start = time.perf_counter()
+        uses = Uses()
+        program, findings, error = None, (), None
         try:
             with in_onnx_export(), quiet(not verbose):
-                program, findings = _run(strategy, module, args, kwargs, wanted)
+                with installed(patches if strategy == "patched" else ()) as uses:
+                    program, findings = _run(strategy, module, args, kwargs, wanted)
                 wanted.verify(program)
-        except Exception as error:
-            attempts.append(Attempt(strategy, time.perf_counter() - start, error))
-            say(str(attempts[-1]))
-            continue
-        attempts.append(Attempt(strategy, time.perf_counter() - start))
+        except Exception as raised:
+            error = raised
+        fixed = wanted.fixed(program) if program is not None and error is None else ()
+        seconds = time.perf_counter() - start
+        attempts.append(Attempt(strategy, seconds, error, uses.summary(), fixed))
         say(str(attempts[-1]))
-        return program, Capture(strategy, tuple(attempts), findings)
+        if program is None or error is not None:
+            return None
+        return _Captured(program, attempts[-1], findings)
+
+    for strategy in strategies:
+        if strategy == "patched" and not patches:
+            continue
+        found = attempt(strategy)
+        if found is None:
+            continue
+        if found.attempt.fixed and patches and strategy in ("non-strict", "strict"):
+            patched = attempt("patched")
+            if patched is not None and len(patched.attempt.fixed) < len(found.attempt.fixed):
+                found = patched
+        return found.described(attempts)
     raise _refused(type(model).__name__, module, args, kwargs, attempts)
 
 

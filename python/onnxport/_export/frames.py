@@ -15,6 +15,7 @@ _FILTER = "_filter_traceback_frames"
 _TORCH = os.path.dirname(torch.__file__) + os.sep
 _STANDARD = os.path.dirname(os.__file__) + os.sep
 _OWN = os.path.dirname(os.path.dirname(__file__)) + os.sep
+_PATCHES = os.path.join(os.path.dirname(__file__), "patches") + os.sep
 
 
 @contextlib.contextmanager
@@ -30,7 +31,7 @@ def kept() -> Iterator[None]:
 
     def frames(tracer: Any, stack: traceback.StackSummary) -> traceback.StackSummary:
         chosen = set(map(id, known(tracer, stack)))
-        own = (index for index, frame in enumerate(stack) if frame.filename.startswith(_OWN))
+        own = (index for index, frame in enumerate(stack) if _is_of_export(frame.filename))
         called = max(own, default=len(stack))
         return traceback.StackSummary.from_list(
             frame
@@ -43,6 +44,11 @@ def kept() -> Iterator[None]:
         yield
     finally:
         setattr(TracerBase, _FILTER, known)
+
+
+def _is_of_export(path: str) -> bool:
+    """Tell whether a file calls the user's code; patches are called by it."""
+    return path.startswith(_OWN) and not path.startswith(_PATCHES)
 
 
 def _is_users(path: str) -> bool:

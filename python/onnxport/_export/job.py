@@ -11,12 +11,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from onnxport import _diagnostics, _errors
 from onnxport._diagnostics import Diagnostic
 from onnxport._onnx_program import ONNXProgram, conversion
 from onnxport._operators.functions import Custom
+
+if TYPE_CHECKING:
+    from onnxport._export.patches.registry import Choice
 
 
 @dataclass
@@ -31,6 +34,7 @@ class Job:
     report: bool | str | os.PathLike[str] = False
     profile: bool = False
     dump: bool = False
+    patches: Choice = "auto"
     seconds: dict[str, float] = field(default_factory=dict)
     program: ONNXProgram | None = None
 
@@ -86,6 +90,7 @@ class Job:
         from onnxport._export import capture as capturing
         from onnxport._export import shapes as dynamic
         from onnxport._export.exclusive import exclusive
+        from onnxport._export.patches import registry
 
         args, kwargs = _arguments(args, kwargs)
         model = _with_signature(model)
@@ -118,7 +123,14 @@ class Job:
                 wanted = dynamic.read(model, args, kwargs, shapes)
                 with self.timed("capture"):
                     program, how = capturing.capture(
-                        model, args, kwargs, wanted, self.say, verbose=self.verbose
+                        model,
+                        args,
+                        kwargs,
+                        wanted,
+                        self.say,
+                        capturing.order(self.patches),
+                        self.verbose,
+                        registry.chosen(self.patches),
                     )
             program = subclasses.taken_apart(program)
             for finding in how.diagnostics:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from onnxport import _errors
@@ -39,6 +40,15 @@ def check(**arguments: Any) -> None:
         nothing, instead = _RULES[name]
         if str(value) not in nothing:
             raise _errors.usage(f"`{name}={value!r}` has no meaning here", instead)
+
+
+def check_patches(patches: Any) -> None:
+    """Raise for patches that are not "auto", "none" or a list of names."""
+    if patches in ("auto", "none"):
+        return
+    if isinstance(patches, str) or not isinstance(patches, Sequence):
+        message = f"`patches={patches!r}` is not a list of names"
+        raise _errors.usage(message, 'pass "auto", "none" or a list')
 
 
 def check_report(report: Any) -> None:

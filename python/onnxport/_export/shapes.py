@@ -58,6 +58,17 @@ class Wanted:
         if self.inputs is not None:
             self.inputs.verify(program)
 
+    def fixed(self, program: ExportedProgram) -> tuple[str, ...]:
+        """Return the axes that have a fixed size in the program, as `x.shape[0]`."""
+        inputs = list(user_inputs(program))
+        return tuple(
+            f"{axis.path}.shape[{axis.axis}]"
+            for axis in self.axes
+            if axis.leaf < len(inputs)
+            and axis.axis < len(inputs[axis.leaf].shape)
+            and inputs[axis.leaf].shape[axis.axis].is_Integer
+        )
+
     @property
     def any(self) -> bool:
         """Whether a dimension is to be dynamic."""

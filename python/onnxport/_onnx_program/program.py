@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from onnxport import _native
     from onnxport._commands import Result
     from onnxport._export.capture import Capture
+    from onnxport._export.patches import Used
     from onnxport._onnx_program.ports import Sizes
     from onnxport._operators.rules import Pass, Rule
 
@@ -95,6 +96,11 @@ class ONNXProgram(HeldModel):
         """The diagnostics of the conversion, including findings of draft export."""
         found = () if self.capture is None else self.capture.diagnostics
         return (*found, *(Diagnostic.read(record) for record in self.report["diagnostics"]))
+
+    @property
+    def patches(self) -> tuple[Used, ...]:
+        """The patches that the capture used, with the reason for each."""
+        return () if self.capture is None else self.capture.patches
 
     def leaves(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """Return those leaves of a call that are inputs of the model, in order."""

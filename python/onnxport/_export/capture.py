@@ -6,7 +6,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch.export import ExportedProgram
@@ -14,14 +14,13 @@ from torch.export import ExportedProgram
 from onnxport import _errors
 from onnxport._diagnostics import Diagnostic
 from onnxport._export import causes, draft, frames, trees
+from onnxport._export.attempts import Attempt, Strategy
 from onnxport._export.exclusive import in_onnx_export
 from onnxport._export.patches import Patch, Used
 from onnxport._export.patches.install import Uses, installed
 from onnxport._export.patches.registry import Choice
 from onnxport._export.quiet import quiet
 from onnxport._export.shapes import Wanted
-
-Strategy = Literal["non-strict", "strict", "patched", "draft"]
 
 STRATEGIES: tuple[Strategy, ...] = ("non-strict", "strict", "patched", "draft")
 
@@ -31,25 +30,6 @@ def order(choice: Choice) -> tuple[Strategy, ...]:
     if isinstance(choice, str):
         return STRATEGIES
     return ("patched", *(one for one in STRATEGIES if one != "patched"))
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """One strategy, its time, its error, the patches that it used, and the axes that it fixed."""
-
-    strategy: Strategy
-    seconds: float
-    error: Exception | None = None
-    patches: tuple[Used, ...] = ()
-    fixed: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        if self.error is not None:
-            return f"{self.strategy}: {type(self.error).__name__}: {causes.first_line(self.error)}"
-        said = [f"{self.strategy}: succeeded in {self.seconds:.1f} s", *map(str, self.patches)]
-        if self.fixed:
-            said.append(f"but fixed the size of {', '.join(self.fixed)}")
-        return "; ".join(said)
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ import torch
 
 from onnxport._diagnostics import Diagnostic
 from onnxport._export import branches, classes, kernels, places, serialize, trees
+from onnxport._export.attempts import BY_DATA, Attempt, first_line, table
 
 _NO_KERNEL = re.compile(r"no fake impl registered for <CustomOpDef\((?P<name>[\w.:]+)\)>")
-_BY_DATA = re.compile(r"data-dependent (expression|branching)|Data-dependent", re.IGNORECASE)
 
 
 def diagnostics(
@@ -20,7 +20,7 @@ def diagnostics(
     name: str,
     args: trees.Args,
     kwargs: trees.Kwargs,
-    attempts: Sequence[Any],
+    attempts: Sequence[Attempt],
 ) -> tuple[Diagnostic, ...]:
     """Return the diagnostic for the module `name`, whose `attempts` all failed."""
     errors = [attempt.error for attempt in attempts if attempt.error is not None]
@@ -29,7 +29,7 @@ def diagnostics(
         return (found,)
     if unreadable := tuple(_unreadable(module)):
         return unreadable
-    return (_by_data(name, errors) or _general(name, attempts),)
+    return (_by_data(name, attempts) or _general(name, attempts),)
 
 
 def _by_kernel(errors: Iterable[BaseException]) -> Diagnostic | None:
@@ -54,11 +54,12 @@ def _unreadable(module: Any) -> Iterator[Diagnostic]:
             yield serialize.problem(name, serialize.unreadable(tensor) or "")
 
 
-def _by_data(name: str, errors: Iterable[BaseException]) -> Diagnostic | None:
+def _by_data(name: str, attempts: Sequence[Attempt]) -> Diagnostic | None:
     """Look for a decision in Python that depends on values."""
-    for error in errors:
-        if _BY_DATA.search(str(error)):
+    for error in (attempt.error for attempt in attempts):
+        if error is not None and BY_DATA.search(str(error)):
             place = places.of_error(error)
+            help = branches.help(place.get("source"))
             message = (
                 f"PyTorch cannot export {name}: this line branches on a value, "
                 "and tracing has no values"
@@ -68,47 +69,20 @@ def _by_data(name: str, errors: Iterable[BaseException]) -> Diagnostic | None:
                 "OP214",
                 message,
                 **place,
-                notes=places.within_library(error),
-                help=branches.help(place.get("source")),
+                notes=(*places.within_library(error), table(attempts, help)),
+                help=help,
             )
     return None
 
 
-def _general(name: str, attempts: Sequence[Any]) -> Diagnostic:
+def _general(name: str, attempts: Sequence[Attempt]) -> Diagnostic:
     first = attempts[0].error
     return Diagnostic(
         "error",
         "OP210",
-        f"PyTorch cannot export {name}: {_reason(first)}",
+        f"PyTorch cannot export {name}: {type(first).__name__}: {first_line(first)}",
         **places.of_error(first),
-        notes=(*places.within_library(first), *_notes(attempts, _reason(first))),
+        notes=(*places.within_library(first), table(attempts)),
         help="first make sure that calling the module with these arguments works; then change "
-        "the code in the notes (`.attempts` of this error has PyTorch's full messages)",
+        "the code in the table (`.attempts` of this error has PyTorch's full messages)",
     )
-
-
-def _notes(attempts: Sequence[Any], stated: str) -> tuple[str, ...]:
-    """Return the errors of the strategies, each once; `stated` is in the message."""
-    strategies: dict[str, list[str]] = {}
-    for attempt in attempts:
-        error = f"{_reason(attempt.error)}{_explained(attempt.error)}"
-        strategies.setdefault(error, []).append(attempt.strategy)
-    return tuple(
-        f"{', '.join(alike)}: {'failed with this error' if error == stated else error}"
-        for error, alike in strategies.items()
-    )
-
-
-def _reason(error: BaseException) -> str:
-    return f"{type(error).__name__}: {first_line(error)}"
-
-
-def first_line(error: BaseException | None) -> str:
-    """Return the first line of an error's message."""
-    return str(error).strip().split("\n", 1)[0]
-
-
-def _explained(error: BaseException | None) -> str:
-    """Return Dynamo's explanation below its first line."""
-    found = re.search(r"^\s*Explanation: (.+)$", str(error), re.MULTILINE)
-    return f": {found[1].strip()}" if found else ""

@@ -97,7 +97,13 @@ def test_what_no_strategy_exports_is_refused_with_all_reasons():
     assert error.__cause__ is error.attempts[0].error
     (problem,) = error.diagnostics
     assert (problem.code, problem.file) == ("OP210", __file__)
-    assert len(problem.notes) == 3
+    (table,) = problem.notes
+    assert [line.split()[0] for line in table.splitlines()] == [
+        "attempt",
+        "non-strict",
+        "strict",
+        "draft",
+    ]
 
 
 def test_an_error_of_several_strategies_is_one_note():
@@ -109,7 +115,51 @@ def test_an_error_of_several_strategies_is_one_note():
         captured(Refuses(), (torch.randn(2),))
     (problem,) = caught.value.diagnostics
     assert "there is no such mode" in problem.message
-    assert problem.notes[0] == "non-strict, draft: failed with this error"
+    assert problem.notes[0].splitlines()[-1].endswith("the error of non-strict")
+
+
+class Dedupe(nn.Module):
+    """Loops until a tensor is empty, which no attempt can capture."""
+
+    def forward(self, x):
+        kept = []
+        while x.numel() > 0:
+            kept.append(x[0].item() + len(kept))
+            x = x[1:][x[1:] != x[0]]
+        return torch.zeros(int(kept[-1])).tolist()
+
+
+def test_the_error_has_a_table_of_all_attempts():
+    with pytest.raises(onnxport.CaptureError) as caught:
+        onnxport.export(Dedupe().eval(), (torch.tensor([1, 1, 2]),))
+    error = caught.value
+    source, first = inspect.getsourcelines(Dedupe.forward)
+    loop = first + next(n for n, line in enumerate(source) if "while" in line)
+    assert [one.strategy for one in error.attempts] == ["non-strict", "strict", "patched", "draft"]
+    plain, _, patched, _ = error.attempts
+    assert (plain.file, plain.line) == (__file__, loop)
+    assert plain.source == "while x.numel() > 0:"
+    assert "torch.while_loop" in plain.next_step
+    assert patched.reason == "no patch replaces a function that the model calls"
+    assert (patched.file, patched.line) == (None, None)
+    assert "onnxport.register_patch" in patched.next_step
+    table = error.diagnostics[0].notes[-1].splitlines()
+    assert table[0].split() == ["attempt", "line", "error"]
+    assert table[1].startswith(f"non-strict  test_capture.py:{loop}  {plain.reason}")
+    assert f"next: {patched.next_step}" in table[-2]
+    assert "  = attempt" in str(error)
+
+
+def test_the_line_of_a_strict_attempt_is_in_the_table():
+    class Loads(nn.Module):
+        def forward(self, x):
+            return torch.from_numpy(x.numpy()) @ x
+
+    with pytest.raises(onnxport.CaptureError) as caught:
+        captured(Loads(), (torch.ones(4, 2),))
+    strict = caught.value.attempts[1]
+    assert (strict.strategy, strict.file) == ("strict", __file__)
+    assert strict.source == "return torch.from_numpy(x.numpy()) @ x"
 
 
 def test_what_is_no_module_is_refused():

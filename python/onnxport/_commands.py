@@ -63,6 +63,10 @@ class Result(Mapping[str, Any]):
     def __repr__(self) -> str:
         return self._printed.rstrip() or f"Result({dict(self._said)!r})"
 
+    def with_module(self, compared: Mapping[str, Any]) -> Result:
+        """Return the result with `module`: how the captured program and its module compare."""
+        return Result({**self._said, "module": compared}, self._printed)
+
     @property
     def diagnostics(self) -> tuple[Any, ...]:
         """Warnings and notes."""

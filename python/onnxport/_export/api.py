@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 from onnxport import _errors
 from onnxport._export import refused
@@ -38,7 +38,7 @@ def export(
     | None = None,
     report: bool | str | os.PathLike[str] = False,
     optimize: bool = True,
-    verify: bool = False,
+    verify: bool | Literal["program"] = False,
     profile: bool | str | os.PathLike[str] = False,
     dump_exported_program: bool = False,
     artifacts_dir: str | os.PathLike[str] = ".",
@@ -85,7 +85,8 @@ def export(
         report: Write a report in Markdown into `artifacts_dir`, also when the export fails. A path
             is that of the report: `.md`, `.html`, or `.sarif` for problems with code locations.
         optimize: Apply the standard rules, which never change a result, and fold constants.
-        verify: Run the model on the example call before it is written, and compare.
+        verify: Run the model before it is written, and compare it with the exported program, and
+            that with the module; `"program"` leaves out the module. See `ONNXProgram.verify`.
         profile: Print how long each stage took; at a path, write a trace of the conversion.
         dump_exported_program: Write the exported program into `artifacts_dir`.
         artifacts_dir: The folder for the report and the exported program.
@@ -124,6 +125,7 @@ def export(
     with _errors.arguments():
         refused.check_report(report)
         refused.check_patches(patches)
+        refused.check_verify(verify)
         refused.check(
             dynamo=dynamo,
             training=training,
@@ -159,7 +161,7 @@ def export(
             program = work.run(model, args, kwargs, dynamic_shapes, dynamic_axes)
             if verify:
                 work.say("verifying")
-                program.verify()
+                program.verify(module=verify != "program")
             if f is not None:
                 work.say("writing")
                 _write(program, f, export_params, keep_initializers_as_inputs, external_data)

@@ -81,7 +81,7 @@ def capture(
     Raises:
         CaptureError: None does.
     """
-    module = _module(model)
+    module = as_module(model)
     attempts: list[Attempt] = []
 
     def attempt(strategy: Strategy) -> _Captured | None:
@@ -131,7 +131,7 @@ def _refused(
     return error
 
 
-def _module(model: Any) -> torch.nn.Module:
+def as_module(model: Any) -> torch.nn.Module:
     """Return the object to export as a module."""
     if isinstance(model, (torch.jit.ScriptModule, torch.jit.ScriptFunction)):
         help = "export the original module"

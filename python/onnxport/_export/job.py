@@ -144,7 +144,12 @@ class Job:
             with self.timed("hand over"):
                 parts = serialize.parts(program)
         options = _with_all_names(self.options, program)
-        held = {"exported_program": program, "capture": how, "example": (args, kwargs)}
+        held = {
+            "exported_program": program,
+            "capture": how,
+            "example": (args, kwargs),
+            "module": None if how.strategy is None else capturing.as_module(model),
+        }
         current, refused = program, None
         with caches.registered():
             while True:

@@ -51,6 +51,12 @@ def check_patches(patches: Any) -> None:
         raise _errors.usage(message, 'pass "auto", "none" or a list')
 
 
+def check_verify(verify: Any) -> None:
+    """Raise for another choice of what to compare with."""
+    if verify not in (True, False, "program"):
+        raise _errors.usage(f"`verify={verify!r}` is not a choice", 'pass a bool, or "program"')
+
+
 def check_report(report: Any) -> None:
     """Raise for a report that cannot be written in the format of its name."""
     if isinstance(report, bool) or os.path.splitext(os.fspath(report))[1] in _REPORTS:

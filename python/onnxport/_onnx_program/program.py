@@ -21,6 +21,7 @@ from onnxport._onnx_program.sessions import Loader, ReferenceSession
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
+    from torch.nn import Module
 
     from onnxport import _native
     from onnxport._commands import Result
@@ -33,9 +34,9 @@ if TYPE_CHECKING:
 class ONNXProgram(HeldModel):
     """A converted model, with the program that it comes from.
 
-    Calling it runs it in ONNX Runtime, with the arguments of the module. `capture` says how the
-    module was captured. Weights are read from the module when the model is saved, so the module may
-    be deleted, but its weights must not be changed in between.
+    Calling it runs it in ONNX Runtime, with the arguments of the module. `capture` describes how
+    the module was captured, and `module` is that module, which `verify` compares with. Weights are
+    read from it when the model is saved, so they must not change before.
     """
 
     def __init__(self, model: Any, exported_program: ExportedProgram | None = None) -> None:
@@ -47,6 +48,7 @@ class ONNXProgram(HeldModel):
         self._runner: Runner | None = None
         self._example: tuple[tuple[Any, ...], dict[str, Any]] | None = None
         self.capture: Capture | None = None
+        self.module: Module | None = None
 
     @classmethod
     def converted(
@@ -58,11 +60,12 @@ class ONNXProgram(HeldModel):
         capture: Capture | None = None,
         example: tuple[tuple[Any, ...], dict[str, Any]] | None = None,
         path: Path | None = None,
+        module: Module | None = None,
     ) -> ONNXProgram:
         """Convert the program of `source`."""
         program = cls(source.convert(options), exported_program)
         program._source, program._options, program._path = source, dict(options), path
-        program.capture, program._example = capture, example
+        program.capture, program._example, program.module = capture, example, module
         # Findings of the capture have already been reported.
         for one in map(Diagnostic.read, program.report["diagnostics"]):
             if one.severity == "warning":
@@ -80,7 +83,7 @@ class ONNXProgram(HeldModel):
 
     @exported_program.setter
     def exported_program(self, program: ExportedProgram | None) -> None:
-        self._program = program
+        self._program, self.module = program, None
 
     @cached_property
     def report(self) -> dict[str, Any]:
@@ -274,25 +277,30 @@ class ONNXProgram(HeldModel):
         *,
         rtol: float | None = None,
         atol: float | None = None,
+        module: bool = True,
         **options: Any,
     ) -> Result:
-        """Compare with the exported program, as `onnxport verify` does.
+        """Compare with the exported program, as `onnxport verify` does, and that with its module.
 
         Without a given call, the example is run, and calls with other sizes and values are drawn
         from it, as far as the program's guards allow. PyTorch computes their expected results, in
-        this process.
+        this process. On each call that the program accepts, it is also compared with the module
+        that was captured, so that a difference is either one of the capture (`OP714`) or one of
+        the conversion (`OP701`). Calls that the module refuses are skipped.
 
         Args:
             args: Positional arguments of a call to compare instead.
             kwargs: Keyword arguments of that call.
             rtol: The relative tolerance of floating-point outputs; by default that of their type.
             atol: The absolute tolerance.
+            module: Also compare the exported program with the module, if that is in memory.
             options: Those of `onnxport.verify`: `tolerance="auto"`, `executor=["ort",
                 "reference"]`, `seed=1`, `draw=["x=normal(0,1)"]`, `taps=True`,
                 `report="page.html"` and so on.
 
         Returns:
-            The output of `onnxport verify --json`. `verification` has every case, output by output.
+            The output of `onnxport verify --json`. `verification` has every case, output by output,
+            `module` the comparison with the module.
 
         Raises:
             MismatchError: They differ by more than the tolerances; see its `report`.
@@ -300,7 +308,8 @@ class ONNXProgram(HeldModel):
         """
         from onnxport._onnx_program import verifying
 
-        return verifying.verify(self, args, kwargs, {"rtol": rtol, "atol": atol, **options})
+        given = {"rtol": rtol, "atol": atol, "module": module, **options}
+        return verifying.verify(self, args, kwargs, given)
 
     def __repr__(self) -> str:
         ports = (f"{one['name']}: {one['type']}" for one in self.report.get("inputs", ()))

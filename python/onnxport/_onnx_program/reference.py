@@ -21,6 +21,7 @@ from torch.export import ExportedProgram
 
 from onnxport import _errors, _native
 from onnxport._export import caches, inputs
+from onnxport._onnx_program.eager import Eager
 
 CALL = "traced"
 GIVEN = "given"
@@ -65,23 +66,52 @@ class Reference:
     """Answers requests with the program's results.
 
     The caller decides whether the program's guards are `checked`: tracing also guards against sizes
-    of 1, which a user's call may have.
+    of 1, which a user's call may have. Where `eager` has the module, it compares the results.
     """
 
-    def __init__(self, program: ExportedProgram, *, checked: bool) -> None:
+    def __init__(
+        self, program: ExportedProgram, *, checked: bool, eager: Eager | None = None
+    ) -> None:
         self.program = program
         self.checked = checked
+        self.eager = eager
 
     def __call__(self, request: bytearray) -> list[bytes]:
         """Return the answers to a request, message by message."""
         script, written = _script()
 
         def load() -> Any:
-            return script.Program(self.program, _own(self.program, script.may_write, self.checked))
+            module = _own(self.program, script.may_write, self.checked)
+            if self.eager is None:
+                return script.Program(self.program, module)
+            return _compared(script, self.eager)(self.program, module)
 
         with caches.registered(), _as_it_was():
             script.answer(request, load)
         return list(_messages(memoryview(written)))
+
+
+def _compared(script: Any, eager: Eager) -> Any:
+    """Return a class of programs whose results are compared with those of the module."""
+
+    class Compared(script.Program):
+        def __init__(self, exported: Any, module: Any) -> None:
+            super().__init__(exported, module)
+            before = module.register_forward_pre_hook(eager.before, with_kwargs=True)
+            after = module.register_forward_hook(eager.after, with_kwargs=True)
+            self.hooks = [before, after]
+
+        def answer(self, case: str, given: Any, continues: bool) -> None:
+            eager.begin(case, continues)
+            super().answer(case, given, continues)
+
+        def widen(self) -> None:
+            # The module computes in its own types.
+            for hook in self.hooks:
+                hook.remove()
+            super().widen()
+
+    return Compared
 
 
 def load(archive: str | os.PathLike[str]) -> ExportedProgram:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import tempfile
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from onnxport._onnx_program.conversion import public_errors
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
+    from onnxport._onnx_program.eager import Eager
     from onnxport._onnx_program.program import ONNXProgram
 
 # Options that request further calls beside the given one.
@@ -48,26 +50,69 @@ def _verified(
     with tempfile.TemporaryDirectory(prefix="onnxport-", ignore_cleanup_errors=True) as folder:
         model = Path(folder, "model.onnx")
         if program.loads_itself(args, kwargs):
+            given.pop("module", None)
             program.save(model)
             return _judged(_commands.verify(model, against=program.path, **given), given)
         exported = program.exported_program
         if exported is None:
             raise _errors.UnverifiedError("there is no exported program to compare with")
-        held = _Held(exported, args, kwargs)
+        eager = _eager(program, exported, given)
+        held = _Held(exported, args, kwargs, eager)
         program.save(model)
-        return _judged(held.verify({**given, "model": str(model)}), given)
+        try:
+            report = held.verify({**given, "model": str(model)})
+        except _errors.MismatchError as error:
+            raise _sided(error, eager) from error.__cause__
+        if eager is not None:
+            report = report.with_module(eager.report())
+            if (problem := eager.diagnostic()) is not None:
+                error = _errors.MismatchError(diagnostics=[problem])
+                error.report = report
+                raise error
+        return _judged(report, given)
+
+
+def _eager(program: ONNXProgram, exported: ExportedProgram, given: dict[str, Any]) -> Eager | None:
+    """Return what compares with the module, None where that is not in memory or not requested."""
+    wanted = given.pop("module", True)
+    if program.module is None or not wanted or given.get("reference") not in (None, "torch"):
+        return None
+    from onnxport._onnx_program.eager import Eager
+
+    return Eager(program.module, exported, given.get("rtol"), given.get("atol"))
+
+
+def _sided(error: _errors.MismatchError, eager: Eager | None) -> _errors.MismatchError:
+    """Return the error of a wrong conversion, with what is known about the capture."""
+    if eager is None or not (eager.compared or eager.differences):
+        return error
+    problem = eager.diagnostic()
+    if problem is not None:
+        found = (problem, *error.diagnostics)
+    else:
+        note = "the captured program agrees with the module: the conversion or the runtime is wrong"
+        found = tuple(
+            dataclasses.replace(one, notes=(*one.notes, note)) if one.code == "OP701" else one
+            for one in error.diagnostics
+        )
+    sided = _errors.MismatchError(diagnostics=found)
+    if error.report is not None:
+        sided.report = error.report.with_module(eager.report())
+    return sided
 
 
 class _Held:
     """A program in memory, and the call that verification begins with."""
 
-    def __init__(self, program: ExportedProgram, args: Any, kwargs: Any) -> None:
+    def __init__(
+        self, program: ExportedProgram, args: Any, kwargs: Any, eager: Eager | None = None
+    ) -> None:
         from onnxport import _native
         from onnxport._export import caches, serialize
         from onnxport._onnx_program import reference
 
         self.example = args is None and kwargs is None
-        self.reference = reference.Reference(program, checked=self.example)
+        self.reference = reference.Reference(program, checked=self.example, eager=eager)
         with caches.registered(), public_errors():
             self.conversion = _native.Conversion.from_parts(
                 program=serialize.to_json(program),

@@ -257,6 +257,8 @@ codes! {
     VERIFY_MODULE = "OP712";
     /// A profile cannot be read, or says nothing of what is asked.
     RUN_PROFILE = "OP713";
+    /// The captured program computes something else than its module.
+    VERIFY_CAPTURE = "OP714";
     /// No plugin compares tensors under that name, or it cannot compare these.
     VERIFY_COMPARER = "OP720";
     /// A plugin broke the contract.

@@ -890,7 +890,8 @@ pub mod graph {
         /// A node.
         #[slot(gives = next_call)]
         pub node: for<'a> extern "C" fn(cx: GraphContext, node: u64, out: &mut NodeView<'a>) -> u32,
-        /// An attribute of a node; its kind is `NONE` when the node has none of the name.
+        /// An attribute of a node. One that the node does not state has the default of the operator's version in the
+        /// model; its kind is `NONE` where there is no default. `NodeView::attributes` lists the attributes that the node states.
         #[slot(gives = next_call)]
         pub attribute: for<'a> extern "C" fn(
             cx: GraphContext,

@@ -206,11 +206,14 @@ fn lists(source: &str, is_operator: impl Fn(&str) -> bool) -> usize {
     found
 }
 
-/// The sources of the product, with their paths in the repository, in order.
-fn repository_sources() -> Vec<(String, String)> {
+/// The folders of the product.
+const PRODUCT: [&str; 5] = ["core", "plugins", "plugin-sdk", "cli/src", "python/src"];
+
+/// The Rust sources in `folders`, with their paths in the repository, in order.
+fn sources_in(folders: &[&str]) -> Vec<(String, String)> {
     let root = repository();
     let mut files = Vec::new();
-    for folder in ["core", "plugins", "plugin-sdk", "cli/src", "python/src"] {
+    for folder in folders {
         sources(&root.join(folder), &mut files);
     }
     files.sort();
@@ -229,7 +232,7 @@ fn is_operator(name: &str) -> bool {
 
 #[test]
 fn nodes_that_are_emitted_are_of_operators_of_onnx() {
-    for (file, source) in repository_sources() {
+    for (file, source) in sources_in(&PRODUCT) {
         for call in source.split(".op(\"").skip(1) {
             let name = call.split('"').next().unwrap_or_default();
             assert!(is_operator(name), "{file} emits `{name}`, which ONNX does not have");
@@ -240,7 +243,7 @@ fn nodes_that_are_emitted_are_of_operators_of_onnx() {
 #[test]
 fn nothing_lists_operators_outside_their_definitions() {
     let mut found: Vec<(String, usize)> = Vec::new();
-    for (file, source) in repository_sources() {
+    for (file, source) in sources_in(&PRODUCT) {
         let defines = file.starts_with("core/ir/src/ops/") || file == "plugin-sdk/macros/src/operators.rs";
         let count = if defines { 0 } else { lists(&source, is_operator) };
         if count > 0 {
@@ -254,9 +257,6 @@ fn nothing_lists_operators_outside_their_definitions() {
         "ask `ops::traits` in place of a list, or give its operators a trait in `core/ir/src/ops`"
     );
 }
-
-/// Crates of the product that take defaults of attributes from the operators' definitions.
-const WITHOUT_DEFAULTS: [&str; 3] = ["core/ir/src/", "core/src/", "plugins/cuda-parity/src/"];
 
 /// Places that state a value for an attribute that is absent, and why.
 const STATED: &[(&str, &str, &str)] = &[
@@ -294,11 +294,6 @@ const STATED: &[(&str, &str, &str)] = &[
         "core/ir/src/ops/index.rs",
         r#"text_if_any("reduction").unwrap_or("none")"#,
         "`TensorScatter` does not have it",
-    ),
-    (
-        "core/src/bisect/enter.rs",
-        r#"int("num_scan_inputs").unwrap_or(0)"#,
-        "it is required; a `Loop` does not have it",
     ),
     (
         "core/ir/src/layout/kind.rs",
@@ -348,16 +343,21 @@ fn restated(source: &str) -> Vec<String> {
 #[test]
 fn nothing_restates_the_default_of_an_attribute() {
     let mut found: Vec<(String, String)> = Vec::new();
-    for (file, source) in repository_sources() {
-        if WITHOUT_DEFAULTS.iter().any(|folder| file.starts_with(folder)) {
-            found.extend(restated(&source).into_iter().map(|text| (file.clone(), text)));
-        }
+    // The tests about operators quote what they look for.
+    let folders = [&PRODUCT[..], &["examples", "tests/rust"]].concat();
+    for (file, source) in
+        sources_in(&folders).into_iter().filter(|(file, _)| file != "tests/rust/operators.rs")
+    {
+        found.extend(restated(&source).into_iter().map(|text| (file.clone(), text)));
     }
     let mut justified: Vec<(String, String)> =
         STATED.iter().map(|(file, text, _)| ((*file).to_owned(), (*text).to_owned())).collect();
     found.sort();
     justified.sort();
-    assert_eq!(found, justified, "take the default from the operator's definition, `node.at(version)`");
+    assert_eq!(
+        found, justified,
+        "take the default from the operator's definition: `node.at(version)` in the host, `node.int(name)` in plugins"
+    );
 }
 
 #[test]

@@ -116,10 +116,13 @@ impl Pair<'_, '_, '_> {
         if axes.iter().any(|all| all.iter().any(|n| *n != 0)) {
             return Ok(None);
         }
-        let scanned = usize::try_from(data.int("num_scan_inputs").unwrap_or(0)).unwrap_or(0);
         let carried = match kind {
             Kind::Loop => read.len().saturating_sub(2),
-            Kind::Scan => read.len().saturating_sub(scanned),
+            Kind::Scan => {
+                let scanned = data.int("num_scan_inputs").and_then(|n| usize::try_from(n).ok());
+                let Some(scanned) = scanned else { return Ok(None) };
+                read.len().saturating_sub(scanned)
+            }
         };
         let first = if kind == Kind::Loop { 2 } else { 0 };
         let mut state: Vec<Option<Computed>> = read.iter().skip(first).take(carried).cloned().collect();

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use super::derive::derive;
 use super::{Access, read, with};
 use crate::diagnose::Origin;
-use crate::ir::{Attr, Def, Model, Shape, Type, ValueId};
+use crate::ir::{Attr, Attribute, Def, Model, Shape, Type, ValueId};
 use crate::ops;
 use crate::sym::Dim;
 use crate::tensor::{DType, LazyTensor, Source};
@@ -87,7 +87,7 @@ extern "C" fn opset(cx: GraphContext, domain: RStr<'_>) -> i64 {
     let mut version = 0;
     with(cx, |access| {
         let domain = domain.get().ok()?;
-        version = access.model().opsets.iter().find(|o| o.domain == domain)?.version;
+        version = access.model().opset_of(domain)?;
         Some(())
     });
     version
@@ -155,14 +155,24 @@ extern "C" fn attribute<'a>(cx: GraphContext, node: u64, name: RStr<'_>, out: &m
     with(cx, |access| {
         let id = access.node(node)?;
         let name = name.get().ok()?;
-        let place = access.model().graph.nodes[id].attributes.iter().position(|a| a.name == name);
-        let Some(place) = place else {
-            *out = attribute_view("", None, access)?;
-            return Some(());
+        let model = access.model();
+        let node = &model.graph.nodes[id];
+        let found = match node.attributes.iter().find(|a| a.name == name) {
+            Some(stated) => std::ptr::from_ref(stated),
+            None => {
+                let version = model.opset_of(&node.domain);
+                let default = version.and_then(|version| node.default_of(name, version)).copied();
+                let Some(default) = default else {
+                    *out = attribute_view("", None, access)?;
+                    return Some(());
+                };
+                let default = Attribute { name: name.into(), value: default.into() };
+                std::ptr::from_ref(access.scratch.default.insert(default))
+            }
         };
-        let found = access.model().graph.nodes[id].attributes.get(place)?;
-        // SAFETY: the attribute lives in the model, which does not change before the next call of the plugin.
-        let found = unsafe { &*std::ptr::from_ref(found) };
+        // SAFETY: the attribute lives in the model or in the scratch space of the access. Neither changes before the
+        // next call of the plugin.
+        let found = unsafe { &*found };
         *out = attribute_view(&found.name, Some(&found.value), access)?;
         Some(())
     })

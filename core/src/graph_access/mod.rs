@@ -23,7 +23,7 @@ use rustc_hash::FxHashMap;
 pub(crate) use callbacks::{attribute_view, dim_record, host_table};
 pub(crate) use id::Epoch;
 
-use crate::ir::{BlockId, Def, Model, NodeId, ValueId};
+use crate::ir::{Attribute, BlockId, Def, Model, NodeId, ValueId};
 use onnxport_abi::RStr;
 
 /// The model that a plugin reads, and whether the interface it was called through may change it.
@@ -55,6 +55,8 @@ struct Scratch {
     extents: Vec<u64>,
     bytes: Vec<u8>,
     text: String,
+    /// An attribute that the node does not state.
+    default: Option<Attribute>,
     /// The numbers of the storages of initializers, computed on first use.
     storages: Option<FxHashMap<ValueId, u64>>,
 }

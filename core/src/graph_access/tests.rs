@@ -83,6 +83,41 @@ fn a_graph_is_read_as_it_stands() {
 }
 
 #[test]
+fn an_attribute_that_is_not_stated_has_its_default() {
+    let text = r#"opset 12
+opset ai.onnx.ml 3
+graph {
+  input %x: f32[2, 3]
+  %s: f32[2, 3] = Softmax(%x)
+  %g: f32[2, 2] = Gemm(%x, %x) {alpha = 0.5, transB = 1}
+  %n: f32[2, 3] = ai.onnx.ml::Normalizer(%x)
+  %t: f32[3, 2] = Transpose(%x)
+  %u: f32[2, 3] = test.unknown::Softmax(%x)
+  output %s
+  output %g
+  output %n
+  output %t
+  output %u
+}
+"#;
+    let later = text.replace("opset 12", "opset 13");
+    for (text, axis) in [(text, 1), (&later, -1)] {
+        reading(&Model::parse(text).unwrap(), |session| {
+            let [softmax, gemm, normalizer, transpose, unknown] = session.graph().nodes()[..] else {
+                panic!("five nodes")
+            };
+            assert_eq!(softmax.int("axis"), Some(axis), "the default of the version in force");
+            assert!(softmax.attributes().is_empty() && softmax.attributes_but(&[]).is_empty());
+            assert_eq!((gemm.float("alpha"), gemm.float("beta")), (Some(0.5), Some(1.0)));
+            assert_eq!((gemm.int("transA"), gemm.int("transB")), (Some(0), Some(1)));
+            assert_eq!(normalizer.str("norm").as_deref(), Some("MAX"));
+            assert_eq!(transpose.attribute("perm"), Attribute::None, "it depends on the operand");
+            assert_eq!(unknown.attribute("axis"), Attribute::None);
+        });
+    }
+}
+
+#[test]
 fn initializers_are_read_in_pieces() {
     let mut model = model();
     let dense = model.graph.initializers[0].data.clone();

@@ -64,9 +64,9 @@ impl<'h> Conv<'h> {
         let list = |name: &str, otherwise: Vec<i64>| node.ints(name).unwrap_or(otherwise);
         let pair = |name| list(name, vec![1, 1]).try_into().map_err(|_| format!("`{name}` is no pair"));
         let pads = match node.str("auto_pad").as_deref() {
-            None | Some("NOTSET") => list("pads", vec![0; 4]),
+            Some("NOTSET") => list("pads", vec![0; 4]),
             Some("VALID") => vec![0; 4],
-            Some(other) => return Err(format!("the padding is `{other}`").into()),
+            other => return Err(format!("the padding is `{}`", other.unwrap_or("unknown")).into()),
         };
         Ok(Self {
             node,
@@ -74,7 +74,7 @@ impl<'h> Conv<'h> {
             weight,
             bias: node.input(2),
             result,
-            groups: node.int("group").unwrap_or(1),
+            groups: node.int("group").ok_or("the number of groups is not known")?,
             channels,
             features,
             image: [height, width],

@@ -1323,7 +1323,8 @@ struct onnxport_graph_host {
      * Takes: nothing borrowed. Gives: the value is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*node)(onnxport_graph_context cx, uint64_t node, onnxport_graph_node_view *out);
-    /* An attribute of a node; its kind is `NONE` when the node has none of the name.
+    /* An attribute of a node. One that the node does not state has the default of the operator's version in the
+     * model; its kind is `NONE` where there is no default. `NodeView::attributes` lists the attributes that the node states.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: the value is borrowed until the next call into the same table.

@@ -85,18 +85,19 @@ impl<'h> NodeRef<'h> {
         self.view().outputs.lent().get(index).and_then(|id| self.given(*id))
     }
 
-    /// The names of the attributes, sorted.
+    /// The names of the attributes that the node states, sorted.
     pub fn attributes(self) -> Vec<String> {
         self.view().attributes.lent().iter().map(|name| name.lent().to_owned()).collect()
     }
 
-    /// The attribute called `name`; [`Attribute::None`] when the node has none.
+    /// The attribute called `name`. One that the node does not state has the default of the operator's version in the
+    /// model; it is [`Attribute::None`] where there is no default.
     pub fn attribute(self, name: &str) -> Attribute {
         let host = self.graph.host();
         self.graph.attribute_by(|cx, view| (host.attribute)(cx, self.id, RStr::from_str(name), view))
     }
 
-    /// The attributes with their names, but for those called as in `but` and for blocks.
+    /// The attributes that the node states, with their names, except blocks and those listed in `but`.
     pub fn attributes_but(self, but: &[&str]) -> Vec<(String, Attribute)> {
         let names = self.attributes().into_iter().filter(|name| !but.contains(&name.as_str()));
         let all = names.map(|name| {
@@ -106,17 +107,17 @@ impl<'h> NodeRef<'h> {
         all.filter(|(_, value)| !matches!(value, Attribute::Block(_))).collect()
     }
 
-    /// The integer attribute called `name`.
+    /// The integer attribute called `name`, or its default.
     pub fn int(self, name: &str) -> Option<i64> {
         self.attribute(name).int()
     }
 
-    /// The float attribute called `name`.
+    /// The float attribute called `name`, or its default.
     pub fn float(self, name: &str) -> Option<f32> {
         self.attribute(name).float()
     }
 
-    /// The text attribute called `name`.
+    /// The text attribute called `name`, or its default.
     pub fn str(self, name: &str) -> Option<String> {
         match self.attribute(name) {
             Attribute::Str(text) => Some(text),
@@ -124,7 +125,7 @@ impl<'h> NodeRef<'h> {
         }
     }
 
-    /// The integers of the attribute called `name`.
+    /// The integers of the attribute called `name`, or its default.
     pub fn ints(self, name: &str) -> Option<Vec<i64>> {
         match self.attribute(name) {
             Attribute::Ints(ints) => Some(ints),

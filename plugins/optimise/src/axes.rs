@@ -129,7 +129,7 @@ fn sorted(axes: impl Iterator<Item = usize>) -> Vec<i64> {
 /// The inner reduction with `keepdims`, where it has the opposite and `axes` are those that it reduces.
 fn reduced<'h>(cx: &Rewrite<'h>, axes: ValueRef<'h>, keepdims: i64) -> Res<ValueRef<'h>> {
     let node = inner(cx.matched())?;
-    if node.int("keepdims").unwrap_or(1) == keepdims {
+    if node.int("keepdims") != Some(1 - keepdims) {
         return Err("the axes are not those of the reduction".into());
     }
     let [x, of, ..] = operands(node)?[..] else { return Err("it has no axes".into()) };

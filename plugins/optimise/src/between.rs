@@ -33,7 +33,7 @@ fn copies_zero(cx: &Rewrite<'_>, from: &[Dim], to: &[Dim]) -> bool {
         to.iter().enumerate().filter(|(_, dim)| least(dim) < 1).map(|(at, _)| at).collect();
     let root = cx.matched().root();
     root.is("Reshape")
-        && root.int("allowzero").unwrap_or(0) == 0
+        && root.int("allowzero") == Some(0)
         && empty.len() > 1
         && empty.iter().any(|at| from.get(*at) != to.get(*at))
 }

@@ -37,7 +37,7 @@ fn is_number(value: Option<ValueRef<'_>>, number: f64) -> Res<()> {
 /// Whether every window of a pool lies within the image and its padding, with steps of one inside.
 fn is_plain(pool: NodeRef<'_>) -> Res<()> {
     let steps = pool.ints("dilations").unwrap_or_default();
-    if pool.int("ceil_mode").unwrap_or(0) != 0 || steps.iter().any(|step| *step != 1) {
+    if pool.int("ceil_mode") != Some(0) || steps.iter().any(|step| *step != 1) {
         return Err("its windows have gaps, or reach beyond the padding".into());
     }
     if pool.output(1).is_some() { Err("it tells places".into()) } else { Ok(()) }
@@ -47,7 +47,7 @@ fn is_plain(pool: NodeRef<'_>) -> Res<()> {
 fn counts_zeros(pool: NodeRef<'_>) -> Res<()> {
     is_plain(pool)?;
     let own = pool.ints("pads").unwrap_or_default();
-    if pool.int("count_include_pad").unwrap_or(0) == 1 || own.iter().all(|pad| *pad == 0) {
+    if pool.int("count_include_pad") == Some(1) || own.iter().all(|pad| *pad == 0) {
         Ok(())
     } else {
         Err("it does not count padding".into())
@@ -62,7 +62,7 @@ fn padded<'h>(
     others: [Option<ValueRef<'h>>; 2],
     by: [Option<ValueRef<'h>>; 2],
 ) -> Res<ValueRef<'h>> {
-    if !matches!(node.str("auto_pad").as_deref(), None | Some("" | "NOTSET")) {
+    if !matches!(node.str("auto_pad").as_deref(), Some("" | "NOTSET")) {
         return Err("it pads by itself".into());
     }
     if !x.dtype().is_some_and(DType::is_float) {

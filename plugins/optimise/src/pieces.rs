@@ -95,7 +95,7 @@ fn are_all_parts(matched: &Matched<'_>, x: ValueRef<'_>, axis: &Attribute) -> Re
     let root = matched.root();
     let split = made(root.input(0))?;
     let rank = x.rank().ok_or("the rank is not known")?;
-    let own = axis_of(split.int("axis").unwrap_or(0), rank)?;
+    let own = axis_of(split.int("axis").ok_or("it has no axis")?, rank)?;
     let parts: Vec<Option<ValueRef<'_>>> = split.outputs();
     if own == axis_of(axis.int().ok_or("it has no axis")?, rank)? && root.inputs() == parts {
         return Ok(());
@@ -138,7 +138,7 @@ fn taken_apart<'h>(cx: &Rewrite<'h>, axis: &Attribute) -> Res<Vec<ValueRef<'h>>>
     let axis = axis_of(axis.int().ok_or("it has no axis")?, rank)?;
     let parts = root.outputs();
     let all = pieces(joined, axis)?;
-    if axis_of(root.int("axis").unwrap_or(0), rank)? != axis || parts.len() != all.len() {
+    if axis_of(root.int("axis").ok_or("it has no axis")?, rank)? != axis || parts.len() != all.len() {
         return Err("it is split along another axis, or in another number of parts".into());
     }
     for (part, (_, extent)) in parts.iter().zip(&all) {

@@ -18,7 +18,7 @@ rules! {
 }
 
 fn no_reduction(matched: &Matched<'_>) -> bool {
-    matched.root().str("reduction").is_none_or(|reduction| reduction == "none")
+    matched.root().str("reduction").is_some_and(|reduction| reduction == "none")
 }
 
 /// Whether the indices are the numbers of rows, from the first on: `[n, 1]`.

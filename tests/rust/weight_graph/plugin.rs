@@ -27,7 +27,7 @@ fn conv_batch_norm(cx: &Edit<'_>) -> Res<()> {
         let own = conv.input(1).and_then(ValueRef::initializer).ok_or("no weight")?;
         let wide = |node, index| Ok::<_, Refusal>(weight(node, index)?.cast(DType::F64));
         let (gamma, beta, mean, variance) = (wide(norm, 1)?, wide(norm, 2)?, wide(norm, 3)?, wide(norm, 4)?);
-        let epsilon = f64::from(norm.float("epsilon").unwrap_or(1e-5));
+        let epsilon = f64::from(norm.float("epsilon").ok_or("no epsilon")?);
         let scale = gamma / (variance + epsilon).sqrt();
         let channels: Vec<u64> =
             own.shape.iter().enumerate().map(|(axis, extent)| if axis == 0 { *extent } else { 1 }).collect();

@@ -109,6 +109,11 @@ impl Model {
     pub fn opset(&self) -> i64 {
         version(&self.opsets)
     }
+
+    /// The version of the operator set of `domain`, if the model uses it.
+    pub fn opset_of(&self, domain: &str) -> Option<i64> {
+        self.opsets.iter().find(|o| o.domain == domain).map(|o| o.version)
+    }
 }
 
 impl Function {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use npu_program::{Constant, Instruction, NONE, Opcode, Program};
 use onnxport_sdk::backend::{Port, Region};
-use onnxport_sdk::{Attribute, DType, Literal, NodeRef, Res, ValueRef};
+use onnxport_sdk::{DType, Literal, NodeRef, Res, ValueRef};
 
 /// A program, and what its node is given: the first inputs of the region, then its weights.
 pub(crate) struct Compiled {
@@ -64,11 +64,14 @@ pub(crate) fn program(region: &Region<'_>) -> Res<Compiled> {
 /// Why there is none.
 pub(crate) fn instruction(node: NodeRef<'_>) -> Res<Planned<'_>> {
     let (mut operands, mut ints, mut floats) = (node.inputs(), Vec::new(), Vec::new());
+    // The caller of a function may give an attribute; then its value is not known here.
+    let int = |name: &str| node.int(name).ok_or_else(|| format!("the value of `{name}` is not known"));
+    let float = |name: &str| node.float(name).ok_or_else(|| format!("the value of `{name}` is not known"));
     let opcode = match node.op().as_str() {
         "MatMul" => Opcode::MatMul,
         "Gemm" => {
-            ints.extend(["transA", "transB"].map(|name| node.int(name).unwrap_or(0)));
-            floats.extend(["alpha", "beta"].map(|name| node.float(name).unwrap_or(1.0)));
+            ints.extend([int("transA")?, int("transB")?]);
+            floats.extend([float("alpha")?, float("beta")?]);
             Opcode::Gemm
         }
         "Add" => Opcode::Add,
@@ -77,16 +80,17 @@ pub(crate) fn instruction(node: NodeRef<'_>) -> Res<Planned<'_>> {
         "Div" => Opcode::Div,
         "Relu" => Opcode::Relu,
         "Gelu" => {
-            ints.push(i64::from(node.str("approximate").as_deref() == Some("tanh")));
+            let approximate = node.str("approximate").ok_or("the value of `approximate` is not known")?;
+            ints.push(i64::from(approximate == "tanh"));
             Opcode::Gelu
         }
         "Tanh" => Opcode::Tanh,
         "Sigmoid" => Opcode::Sigmoid,
         "Softmax" => {
-            ints.push(node.int("axis").unwrap_or(-1));
+            ints.push(int("axis")?);
             Opcode::Softmax
         }
-        "Reshape" if node.int("allowzero").unwrap_or(0) != 0 => {
+        "Reshape" if int("allowzero")? != 0 => {
             return Err("an extent of 0 is meant literally".into());
         }
         "Reshape" => Opcode::Reshape,
@@ -104,7 +108,7 @@ pub(crate) fn instruction(node: NodeRef<'_>) -> Res<Planned<'_>> {
             let index = operands.get(1).copied().flatten().and_then(ValueRef::constant);
             let index = index.filter(|i| i.shape.is_empty()).and_then(|i| i.ints());
             let index = index.ok_or("it looks up more than one slice")?;
-            ints.push(node.int("axis").unwrap_or(0));
+            ints.push(int("axis")?);
             ints.extend(index);
             operands.truncate(1);
             Opcode::Select
@@ -115,9 +119,6 @@ pub(crate) fn instruction(node: NodeRef<'_>) -> Res<Planned<'_>> {
     let floats_only = if opcode == Opcode::Reshape { 1 } else { operands.len() };
     if operands.iter().take(floats_only).flatten().any(|value| value.dtype() != Some(DType::F32)) {
         return Err("an operand is not f32".into());
-    }
-    if let Attribute::Reference(_) = node.attribute("axis") {
-        return Err("an attribute is given by the caller of a function".into());
     }
     Ok(Planned { opcode, operands, ints, floats })
 }

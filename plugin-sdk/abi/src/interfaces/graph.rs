@@ -321,7 +321,8 @@ pub struct GraphHost {
     /// - Gives: the value is borrowed until the next call into the same table.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub node: for<'a> extern "C" fn(cx: GraphContext, node: u64, out: &mut NodeView<'a>) -> u32,
-    /// An attribute of a node; its kind is `NONE` when the node has none of the name.
+    /// An attribute of a node. One that the node does not state has the default of the operator's version in the
+    /// model; its kind is `NONE` where there is no default. `NodeView::attributes` lists the attributes that the node states.
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.

@@ -225,11 +225,11 @@ fn linear(value: ValueRef<'_>) -> Option<Linear<'_>> {
     let (node, _) = value.producer()?;
     let found = match node.op().as_str() {
         "Gemm" => {
-            let plain = node.float("alpha").unwrap_or(1.0) == 1.0
-                && node.float("beta").unwrap_or(1.0) == 1.0
-                && node.int("transA").unwrap_or(0) == 0;
+            let plain = node.float("alpha") == Some(1.0)
+                && node.float("beta") == Some(1.0)
+                && node.int("transA") == Some(0);
             let matrix = node.input(1).filter(|matrix| plain && matrix.is_initializer())?;
-            let turned = node.int("transB").unwrap_or(0) == 0;
+            let turned = node.int("transB")? == 0;
             Linear {
                 x: node.input(0)?,
                 reader: node,

@@ -34,14 +34,14 @@ fn gathered(value: ValueRef<'_>) -> Option<Place<'_>> {
     let (x, index) = (gather.input(0)?, gather.input(1)?);
     // An index with an axis keeps the axis.
     (index.rank() == Some(0)).then_some(())?;
-    Some(Place { x, axis: gather.int("axis").unwrap_or(0), index: only(index)? })
+    Some(Place { x, axis: gather.int("axis")?, index: only(index)? })
 }
 
 /// What is left of the only place of a part.
 fn part(value: ValueRef<'_>) -> Option<Place<'_>> {
     let squeeze = made_by(value, "Squeeze")?;
     let (split, at) = squeeze.input(0)?.producer().filter(|(node, _)| node.is("Split"))?;
-    let axis = split.int("axis").unwrap_or(0);
+    let axis = split.int("axis")?;
     let each = |part: Option<ValueRef<'_>>| {
         let extent = part?.shape()?.get(usize::try_from(axis).ok()?)?.as_const()?;
         (extent == 1).then_some(())
@@ -55,9 +55,9 @@ fn part(value: ValueRef<'_>) -> Option<Place<'_>> {
 fn last(value: ValueRef<'_>) -> Option<Place<'_>> {
     let squeeze = made_by(value, "Squeeze")?;
     let (layer, at) = squeeze.input(0)?.producer()?;
-    let forward = layer.str("direction").is_none_or(|to| to == "forward");
+    let is_forward = layer.str("direction").is_some_and(|direction| direction == "forward");
     // Sequences of other lengths end before the last step.
-    if at != 1 || !(layer.is("LSTM") || layer.is("GRU")) || !forward || layer.input(4).is_some() {
+    if at != 1 || !(layer.is("LSTM") || layer.is("GRU")) || !is_forward || layer.input(4).is_some() {
         return None;
     }
     let all = layer.output(0)?.uses().into_iter().find_map(|(node, _)| {

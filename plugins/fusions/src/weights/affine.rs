@@ -59,14 +59,15 @@ impl<'h> Product<'h> {
         if weight.only_use().is_none() || second.only_use().is_none() {
             return Err("somebody else reads the weight".into());
         }
-        let groups = node.int("group").unwrap_or(1).unsigned_abs().max(1);
-        let kind = match node.op().as_str() {
-            "Conv" => Kind::Conv(groups),
-            "ConvTranspose" => Kind::Turned(groups),
-            "Gemm" if turned.is_none() && node.int("transB").unwrap_or(0) == 1 => Kind::Rows,
-            "Gemm" if turned.is_none() => Kind::Columns,
-            "MatMul" if extents.len() == 2 && turned.is_some() => Kind::Rows,
-            "MatMul" if extents.len() == 2 => Kind::Columns,
+        let groups = node.int("group").map(|groups| groups.unsigned_abs().max(1));
+        let is_turned = node.int("transB").filter(|_| turned.is_none());
+        let kind = match (node.op().as_str(), groups, is_turned) {
+            ("Conv", Some(groups), _) => Kind::Conv(groups),
+            ("ConvTranspose", Some(groups), _) => Kind::Turned(groups),
+            ("Gemm", _, Some(1)) => Kind::Rows,
+            ("Gemm", _, Some(0)) => Kind::Columns,
+            ("MatMul", ..) if extents.len() == 2 && turned.is_some() => Kind::Rows,
+            ("MatMul", ..) if extents.len() == 2 => Kind::Columns,
             _ => return Err("it is not a product with a weight".into()),
         };
         let [first, second, ..] = extents[..] else { return Err("the weight has not two axes".into()) };
@@ -199,12 +200,13 @@ impl<'h> Product<'h> {
             Kind::Columns => (vec![reads, count], vec![reads, 1], [reads, count], 0),
             Kind::Turned(_) => return Err("it is a transposed convolution, whose borders see less".into()),
         };
-        if self.node.int("transA").unwrap_or(0) != 0 {
-            return Err("its channels are rows".into());
-        }
+        let alpha = match (self.node.op().as_str(), self.node.int("transA"), self.node.float("alpha")) {
+            ("Gemm", Some(0), Some(alpha)) => f64::from(alpha),
+            ("Gemm", ..) => return Err("its channels are rows".into()),
+            _ => 1.0,
+        };
         let split = self.weight.weight().cast(DType::F64).reshape(&split);
         let weight = (&split * factor.reshape(&numbers)).reshape(&self.extents).cast(dtype).value()?;
-        let alpha = f64::from(self.node.float("alpha").unwrap_or(1.0));
         let more = (split * (shift * alpha).reshape(&numbers)).reshape(&rows).sum(&[axis]);
         let sum = self.bias(bias)?.map_or(more.clone(), |own| more + own);
         Ok(self.emit(cx, x, weight, Some(sum.cast(dtype).value()?)))
@@ -221,7 +223,7 @@ impl<'h> Product<'h> {
     /// Whether every place that a convolution makes is a sum over all of its weights.
     fn sees_all(&self) -> Res<()> {
         let is_padded = self.node.ints("pads").is_some_and(|pads| pads.iter().any(|pad| *pad != 0));
-        let is_stated = self.node.str("auto_pad").is_none_or(|pad| pad == "NOTSET" || pad == "VALID");
+        let is_stated = self.node.str("auto_pad").is_some_and(|pad| pad == "NOTSET" || pad == "VALID");
         if is_padded || !is_stated { Err("it is padded, and borders see less".into()) } else { Ok(()) }
     }
 

@@ -10,15 +10,15 @@
 //! `cargo xtask gen --check` and `cargo xtask test` fail when one of them is stale. The envelope, the root, the
 //! fingerprints and the element types are machinery and written by hand beside the generated modules.
 //!
-//! # What there is
+//! # The items
 //!
 //! - `#[interface(id = "name/1", since = 1.0)] pub mod name`: an interface. A module without it has only constants.
-//! - `#[table(plugin)] pub struct`, `#[table(host)] pub struct`: what that side provides, behind an envelope. A
-//!   table only grows, at its end.
+//! - `#[table(plugin)] pub struct`, `#[table(host)] pub struct`: the functions and data of that side, behind an
+//!   envelope. A table only grows, at its end.
 //! - `pub struct` without it: a record. It never changes once its revision is released; make a new one.
 //! - `pub struct Name(pub *mut c_void)`: a handle, a pointer of one side that the other hands back. `#[null]`
 //!   gives it the constant `NULL`.
-//! - `pub const`, and groups of constants in a nested `pub mod`: what enums would be.
+//! - `pub const`, and groups of constants in a nested `pub mod`, in place of enums.
 //! - `use crate::other::{Name}`: a type of another module. Numbers, `RStr`, `RSlice`, `RSliceMut`, `Table`,
 //!   `Version` and `c_void` need none.
 //!
@@ -34,17 +34,18 @@
 //! - `optional`: a plugin may leave it out: null in C, `None` in Rust. Optional slots come last in their table.
 //! - `thread`: `any`; `one` (any, but one at a time for one handle); `conversion` (the thread of the conversion);
 //!   `callback` (the thread of the call that passed this on, until that returns).
-//! - `takes`: how long what is passed stays valid: `call` or `process`. Only where something is borrowed.
-//! - `gives`: how long what is returned or stored stays valid: `values` (nothing is borrowed), `next_call` (into
+//! - `takes`: how long borrowed arguments stay valid: `call` or `process`. Only where something is borrowed.
+//! - `gives`: how long results stay valid: `values` (nothing is borrowed), `next_call` (into
 //!   the same table), `outer_call` (until the call that passed this on returns), `process`, `sink`,
 //!   `until(function)`. A function whose only outlet is a sink needs none.
-//! - `answers(OK, ...)`: the statuses of a function that returns a `u32`, or `answers = number` when it is none.
+//! - `answers(OK, ...)`: the statuses of a function that returns a `u32`, or `answers = number` if the `u32` is not a
+//!   status.
 
 #![contract(current = 1.0)]
 
 /// The status of a call across the boundary.
 pub mod status {
-    /// The call did what was asked.
+    /// The call succeeded.
     pub const OK: u32 = 0;
     /// The callee reported why it refused.
     pub const REFUSED: u32 = 1;
@@ -52,20 +53,20 @@ pub mod status {
     pub const PANICKED: u32 = 2;
     /// An argument was not valid: a stale id, an unknown number.
     pub const INVALID: u32 = 3;
-    /// What was asked for is right, but beyond what the callee provides: a missing kernel.
+    /// The request is valid, but the callee does not support it: a missing kernel.
     pub const UNSUPPORTED: u32 = 4;
 }
 
 #[interface(id = "about/1", since = 1.0)]
 pub mod about {
-    //! `about/1`: what a plugin is. The only table that may be read before the plugin is attached.
+    //! `about/1`: the description of a plugin. The only table that may be read before the plugin is attached.
 
     use crate::executor::{OptionRecord, Sink};
 
-    /// What the plugin is.
+    /// The description of the plugin.
     #[table(plugin)]
     pub struct AboutTable {
-        /// The plugin's id, `aten`: what diagnostics and options call it.
+        /// The plugin's id, `aten`, used in diagnostics and options.
         pub id: RStr<'static>,
         /// The plugin's own version, `0.3.1`.
         pub version: RStr<'static>,
@@ -80,14 +81,14 @@ pub mod about {
         /// The options that the plugin takes, sorted by name.
         #[slot(optional, thread = any, gives = process)]
         pub options: extern "C" fn() -> RSlice<'static, OptionEntry<'static>>,
-        /// Tells the plugin what the user set, names and values that fit [`AboutTable::options`]; what is not
-        /// among them has its default. Called by every host after the plugin was attached and before another
-        /// table is used, also when nothing was set. A plugin is one for its process: the last call counts.
+        /// Passes the options that the user set, with names and values that fit [`AboutTable::options`]; other options
+        /// have their defaults. Called by every host after the plugin was attached and before another table is used, even
+        /// if nothing was set. The options hold for the whole process; the last call counts.
         #[slot(optional, thread = one, takes = call, answers(OK, REFUSED, PANICKED))]
         pub configure: extern "C" fn(options: RSlice<'_, OptionRecord<'_>>, sink: &Sink) -> u32,
     }
 
-    /// Kinds of [`OptionEntry`]: what the text of a value must be.
+    /// Kinds of [`OptionEntry`]: the form of a value.
     pub mod option_kind {
         /// Any text.
         pub const TEXT: u32 = 0;
@@ -130,7 +131,7 @@ pub mod lowering {
     /// The id that stands for an absent value.
     pub const ABSENT: u32 = u32::MAX;
 
-    /// What the plugin provides.
+    /// The functions and data that the plugin provides.
     #[table(plugin)]
     pub struct LoweringTable {
         /// Schemas of operators, one `namespace::op.overload(...) -> ...` a line, sorted; lines that
@@ -263,7 +264,7 @@ pub mod lowering {
         pub max: i64,
     }
 
-    /// What is known about a value or a result.
+    /// The type of a value or a result, as far as it is known.
     #[derive(Debug)]
     pub struct TypeRecord<'a> {
         /// One of [`arg_kind`]: `TENSOR`, `SYM_INT`, `SYM_FLOAT`, `SYM_BOOL` or `NONE`.
@@ -286,7 +287,7 @@ pub mod lowering {
         pub args: RSlice<'a, ArgRecord<'a>>,
         /// The elements of all lists.
         pub elements: RSlice<'a, ArgRecord<'a>>,
-        /// The results with what the program states about them; lists are flattened.
+        /// The results with their types as the program states them; lists are flattened.
         pub results: RSlice<'a, TypeRecord<'a>>,
     }
 
@@ -363,7 +364,7 @@ pub mod lowering {
         pub dims: RSlice<'a, DimRecord>,
     }
 
-    /// What a nested graph takes and gives.
+    /// The types of the inputs and outputs of a nested graph.
     pub struct GraphView<'a> {
         /// The inputs.
         pub inputs: RSlice<'a, TypeRecord<'a>>,
@@ -389,7 +390,7 @@ pub mod lowering {
         pub const MAX: u32 = 6;
     }
 
-    /// What the host offers while it lowers a call. Used on the thread that called
+    /// Functions of the host for lowering a call. Used on the thread that called
     /// [`LoweringTable::lower`] and only until that returns.
     #[table(host, thread = callback, takes = call, answers(OK, INVALID))]
     pub struct LoweringHost {
@@ -399,8 +400,8 @@ pub mod lowering {
         /// Facts about a value.
         #[slot(gives = next_call)]
         pub value_type: for<'a> extern "C" fn(cx: Context, value: u32, out: &mut TypeRecord<'a>) -> u32,
-        /// The contents of a small constant (at most 64 KiB); `dtype` is 0 when it is none. Parameters and
-        /// buffers are none: their bytes are not read.
+        /// The contents of a small constant (at most 64 KiB); `dtype` is 0 for any other value. The bytes of parameters
+        /// and buffers are not read.
         #[slot(gives = next_call)]
         pub constant_data: for<'a> extern "C" fn(cx: Context, value: u32, out: &mut DataView<'a>) -> u32,
         /// The symbolic contents of a vector of integers.
@@ -424,12 +425,12 @@ pub mod lowering {
             bytes: RSlice<'_, u8>,
             out: &mut u32,
         ) -> u32,
-        /// Emits what computes `dims` at run time, as an i64 vector, and stores its id.
+        /// Emits nodes that compute `dims` at run time, as an i64 vector, and stores its id.
         #[slot(gives = values)]
         pub dims_value: extern "C" fn(cx: Context, dims: RSlice<'_, DimRecord>, out: &mut u32) -> u32,
         /// States the type of a value that the host could not infer.
         pub set_type: extern "C" fn(cx: Context, value: u32, ty: &TypeRecord<'_>) -> u32,
-        /// What a nested graph takes and gives.
+        /// The types of the inputs and outputs of a nested graph.
         #[slot(gives = next_call)]
         pub graph: for<'a> extern "C" fn(cx: Context, graph: u32, out: &mut GraphView<'a>) -> u32,
         /// Begins a block inside the current one; nodes are emitted there until it ends.
@@ -448,13 +449,12 @@ pub mod lowering {
         /// Sets the results of the call, one per result; [`ABSENT`] for one that is not computed, which
         /// is an error if the program uses it.
         pub finish: extern "C" fn(cx: Context, results: RSlice<'_, u32>) -> u32,
-        /// Says why the call cannot be lowered. `code` is empty for the host's own code; any other is shown after
+        /// Reports why the call cannot be lowered. `code` is empty for the host's own code; any other is shown after
         /// the plugin's id, `mylib:W01`.
         pub refuse: extern "C" fn(cx: Context, code: RStr<'_>, message: RStr<'_>, help: RStr<'_>),
-        /// Begins the body of a local function, of which `call` is a call: its domain, its name, the values and
-        /// attributes that it passes. Nodes are emitted into the body until it ends, and a value from outside is
-        /// not valid there. Stores the ids of the body's inputs, one for each that the call passes and typed as
-        /// that.
+        /// Begins the body of a local function. `call` is a call of it: its domain, its name, the values and
+        /// attributes that are passed. Nodes are emitted into the body until it ends, and a value from outside is
+        /// not valid there. Stores the ids of the body's inputs, one of the same type for each value that is passed.
         #[slot(gives = values)]
         pub begin_function:
             extern "C" fn(cx: Context, call: &NodeRecord<'_>, inputs: RSliceMut<'_, u32>) -> u32,
@@ -466,15 +466,15 @@ pub mod lowering {
         /// Where the call comes from: its module, and the line of the user's code.
         #[slot(gives = next_call)]
         pub origin: for<'a> extern "C" fn(cx: Context, out: &mut OriginView<'a>) -> u32,
-        /// The contents of a parameter or buffer of at most 1 MiB, as `constant_data` gives those of a constant;
-        /// `dtype` is 0 where it is none, is larger, or is not there yet. What was read is part of the model: it
-        /// does not change when the model is given other weights.
+        /// The contents of a parameter or buffer of at most 1 MiB, in the form of `constant_data`; `dtype` is 0 for
+        /// other values, larger ones, and missing bytes. Contents that were read become part of the model: they do
+        /// not change when the model is given other weights.
         #[slot(gives = next_call)]
         pub weight_data: for<'a> extern "C" fn(cx: Context, value: u32, out: &mut DataView<'a>) -> u32,
         /// The node that computes a value.
         #[slot(gives = next_call)]
         pub definition: for<'a> extern "C" fn(cx: Context, value: u32, out: &mut DefinitionView<'a>) -> u32,
-        /// An attribute of the node that computes a value: an integer. `REFUSED` where it states none of this name.
+        /// An integer attribute of the node that computes a value. `REFUSED` if the node does not state it.
         #[slot(takes = call, gives = values, answers(OK, REFUSED, INVALID))]
         pub definition_int: extern "C" fn(cx: Context, value: u32, name: RStr<'_>, out: &mut i64) -> u32,
         /// Puts an entry into the metadata of the node that computes a value; a later entry with the same key replaces
@@ -487,11 +487,11 @@ pub mod lowering {
     pub struct DefinitionView<'a> {
         /// The operator: `Cast`.
         pub op: RStr<'a>,
-        /// Its inputs; [`ABSENT`] for one that is.
+        /// Its inputs; [`ABSENT`] for one that is left out.
         pub inputs: RSlice<'a, u32>,
     }
 
-    /// Where a call comes from. Texts are empty, and the line is 0, where the program does not say.
+    /// Where a call comes from. Unknown texts are empty, and an unknown line is 0.
     pub struct OriginView<'a> {
         /// The exported node, `conv2d_3`.
         pub node: RStr<'a>,
@@ -518,7 +518,7 @@ pub mod executor {
 
     use crate::compare::{MetricsRecord, SpreadRecord};
 
-    /// What the plugin provides.
+    /// The functions and data that the plugin provides.
     #[table(plugin, thread = one, takes = call, answers(OK, REFUSED, PANICKED, UNSUPPORTED))]
     pub struct ExecutorTable {
         /// The name to show, `ONNX Runtime`.
@@ -527,7 +527,7 @@ pub mod executor {
         /// [`status`](crate::status).
         #[slot(gives = until(close))]
         pub open: extern "C" fn(options: RSlice<'_, OptionRecord<'_>>, out: &mut Handle, sink: &Sink) -> u32,
-        /// Says what the runtime is, through the sink's `text`: `ONNX Runtime 1.31.1, /path/to/library`.
+        /// Describes the runtime through the sink's `text`: `ONNX Runtime 1.31.1, /path/to/library`.
         pub describe: extern "C" fn(runtime: Handle, sink: &Sink) -> u32,
         /// Loads the model at `path`. Stores a handle for [`ExecutorTable::unload`].
         #[slot(gives = until(unload))]
@@ -548,10 +548,10 @@ pub mod executor {
             out: &mut Handle,
             sink: &Sink,
         ) -> u32,
-        /// Runs the model as [`ExecutorTable::run`] does, but compares where the results are: a result that has the
-        /// name, the element type and the extents of one in `expected` is held against it, as `compare/1` does with
-        /// tolerances of 0, and told to `meter` instead of being handed over. Other results, and those that cannot be
-        /// compared, arrive through the sink's `tensor`. `UNSUPPORTED` where the plugin compares nothing.
+        /// Runs the model like [`ExecutorTable::run`], but compares results in place: a result with the name, the element
+        /// type and the extents of a tensor in `expected` is compared with it, as `compare/1` does with tolerances of 0,
+        /// and `meter` gets the metrics instead of the tensor. All other results arrive through the sink's `tensor`.
+        /// `UNSUPPORTED` if the plugin does not compare.
         #[slot(optional)]
         pub measure: extern "C" fn(
             session: Handle,
@@ -587,7 +587,7 @@ pub mod executor {
         pub bytes: RSlice<'a, u8>,
     }
 
-    /// Where a call's results and errors go; valid until the call returns.
+    /// The receiver of a call's results and errors; valid until the call returns.
     #[record(thread = callback, takes = call)]
     pub struct Sink {
         /// The receiver, passed to the functions.
@@ -600,13 +600,13 @@ pub mod executor {
         pub error: extern "C" fn(receiver: *mut c_void, message: RStr<'_>, help: RStr<'_>),
     }
 
-    /// Where what [`ExecutorTable::measure`] finds goes; valid until the call returns.
+    /// The receiver of the metrics of [`ExecutorTable::measure`]; valid until the call returns.
     #[record(thread = callback, takes = call)]
     pub struct Meter {
         /// The receiver, passed to the function.
         pub receiver: *mut c_void,
-        /// Takes what was found of the result called `name`: what `finish` and `spread` of `compare/1` state, and the bytes
-        /// of the first element of the result that is not the expected one; none where all are.
+        /// Takes the metrics of the result called `name`, as `finish` and `spread` of `compare/1` state them, and the bytes
+        /// of its first element that differs from the expected one; empty if none does.
         pub found: extern "C" fn(
             receiver: *mut c_void,
             name: RStr<'_>,
@@ -627,15 +627,15 @@ pub mod graph {
     //! `pass/1`, `backend/1`) pass the envelope of the [`GraphHost`] beside that of their own table, with
     //! one context for both.
     //!
-    //! Ids are 64 bits wide. Their upper half says what they name and which call of the plugin they were
-    //! given to; an id of another call, of another kind, or of something that was removed is answered with
+    //! Ids are 64 bits wide. The upper half holds the kind of the object and the call of the plugin that got the
+    //! id. An id of another call, of another kind, or of an object that was removed is
     //! [`INVALID`](crate::status::INVALID).
     //!
     //! Everything borrowed from the host is valid until the plugin's next call into the host.
 
     use crate::lowering::{DataView, DimRecord, RangeRecord, ShapeView};
 
-    /// The id that stands for nothing: an optional input that is left out.
+    /// The id of an optional input that is left out.
     pub const NOTHING: u64 = 0;
 
     /// The graph that a plugin was called for; meaningful only to the host that made it.
@@ -648,9 +648,9 @@ pub mod graph {
         pub parent: u64,
         /// Its inputs, values.
         pub inputs: RSlice<'a, u64>,
-        /// Its outputs, values; a value may stand more than once.
+        /// Its outputs, values; a value may occur more than once.
         pub outputs: RSlice<'a, u64>,
-        /// Its nodes, in order; those of nested blocks are not among them.
+        /// Its nodes, in order, without the nodes of nested blocks.
         pub nodes: RSlice<'a, u64>,
     }
 
@@ -673,10 +673,9 @@ pub mod graph {
         pub const ACCUMULATES: u64 = 64;
         /// Results differ between runs, or between implementations.
         pub const RANDOM: u64 = 128;
-        /// The element types are part of what it computes: it converts, saturates or scales.
+        /// The result depends on the element types: it converts, saturates or scales.
         pub const TYPED: u64 = 256;
-        /// It converts between numbers and quantised codes. Runtimes look for it beside each operator, so it stays where
-        /// it is.
+        /// It converts between numbers and quantized codes. Runtimes look for it beside each operator, so it is not moved.
         pub const QUANTIZES: u64 = 512;
         /// It rounds, compares or selects: a tiny difference in an input can make a large one in a result.
         pub const DISCONTINUOUS: u64 = 1024;
@@ -698,7 +697,7 @@ pub mod graph {
         pub inputs: RSlice<'a, u64>,
         /// The outputs, values; [`NOTHING`] where an optional one is left out.
         pub outputs: RSlice<'a, u64>,
-        /// The names of the attributes, sorted.
+        /// The names of the attributes that the node states, sorted.
         pub attributes: RSlice<'a, RStr<'a>>,
         /// The exported node that it comes from, `conv2d_3`; empty where there is none.
         pub exported: RStr<'a>,
@@ -706,7 +705,7 @@ pub mod graph {
         pub target: RStr<'a>,
         /// The path of the module that it comes from, `layer1.0.conv1`; empty for the root.
         pub module: RStr<'a>,
-        /// Bits of [`op_trait`]: what the definition of the operator says of it.
+        /// Bits of [`op_trait`], from the definition of the operator.
         pub traits: u64,
     }
 
@@ -738,9 +737,9 @@ pub mod graph {
         pub tensor: DataView<'a>,
     }
 
-    /// Kinds of [`ValueView`]: what a value holds.
+    /// Kinds of [`ValueView`].
     pub mod value_kind {
-        /// Nothing is known.
+        /// The kind is not known.
         pub const UNKNOWN: u32 = 0;
         /// A tensor.
         pub const TENSOR: u32 = 1;
@@ -748,7 +747,7 @@ pub mod graph {
         pub const SEQUENCE: u32 = 2;
     }
 
-    /// What defines a value.
+    /// The kinds of definitions of values.
     pub mod definition {
         /// It is the input at `index` of the block `by`.
         pub const INPUT: u32 = 1;
@@ -760,7 +759,7 @@ pub mod graph {
 
     /// A value.
     pub struct ValueView<'a> {
-        /// The name; empty for a value that nobody named. It may be made unique when the model is written.
+        /// The name; empty for an unnamed value. It may be made unique when the model is written.
         pub name: RStr<'a>,
         /// One of [`value_kind`].
         pub kind: u32,
@@ -774,11 +773,11 @@ pub mod graph {
         pub dims: RSlice<'a, DimRecord>,
         /// The node or block that defines it; [`NOTHING`] for an initializer.
         pub by: u64,
-        /// The position among the outputs or inputs of what defines it.
+        /// The position among the outputs of the node or the inputs of the block.
         pub index: u32,
     }
 
-    /// One place where a value is read.
+    /// A use of a value.
     pub struct UseRecord {
         /// The node.
         pub node: u64,
@@ -786,11 +785,11 @@ pub mod graph {
         pub index: u32,
     }
 
-    /// Where a value is read.
+    /// The uses of a value.
     pub struct UsesView<'a> {
-        /// The nodes, in the order in which they were made.
+        /// The nodes, in the order of their creation.
         pub uses: RSlice<'a, UseRecord>,
-        /// How often it stands among the outputs of blocks.
+        /// How often it is an output of a block.
         pub returned: u32,
     }
 
@@ -802,28 +801,28 @@ pub mod graph {
         pub dense: u32,
         /// The extents.
         pub dims: RSlice<'a, u64>,
-        /// The bytes of its elements, row-major and without gaps.
+        /// The number of bytes of its elements, row-major and without gaps.
         pub byte_length: u64,
-        /// The storage that holds it; initializers with one number share bytes. Counted from 1 in the order
-        /// of the graph's initializers, for the time of the call.
+        /// The number of the storage that holds it; initializers with the same number share bytes. Counted from 1 in
+        /// the order of the graph's initializers; valid during the call.
         pub storage: u64,
-        /// Where its first element lies in the storage, in elements.
+        /// The offset of its first element in the storage, in elements.
         pub offset: u64,
     }
 
-    /// What a [`Derivation`] does.
+    /// Operations of a [`Derivation`].
     pub mod derive {
-        /// The inputs one behind the other; `parameters`: the axis.
+        /// The inputs, concatenated; `parameters`: the axis.
         pub const CONCAT: u32 = 0;
         /// The sum of two inputs, which are broadcast as ONNX does.
         pub const ADD: u32 = 1;
-        /// The first input less the second one.
+        /// The first input minus the second one.
         pub const SUB: u32 = 2;
         /// The product of two inputs.
         pub const MUL: u32 = 3;
         /// The first input divided by the second one.
         pub const DIV: u32 = 4;
-        /// The input with the other sign.
+        /// The input, negated.
         pub const NEG: u32 = 5;
         /// The square root of the input.
         pub const SQRT: u32 = 6;
@@ -831,28 +830,28 @@ pub mod graph {
         pub const RECIPROCAL: u32 = 7;
         /// The input in another type, rounded to the nearest value; `parameters`: the type.
         pub const CAST: u32 = 8;
-        /// The input with its axes in another order; `parameters`: the axes.
+        /// The input, transposed; `parameters`: the axes.
         pub const TRANSPOSE: u32 = 9;
         /// The input in another shape, in the same order; `parameters`: the extents.
         pub const RESHAPE: u32 = 10;
         /// The input, repeated along axes of extent 1 and new leading ones; `parameters`: the extents.
         pub const EXPAND: u32 = 11;
-        /// A part of the input; `parameters`: the axis, the first place, the place behind the last one, and the
+        /// A slice of the input; `parameters`: the axis, the first index, the index behind the last one, and the
         /// step, which is positive.
         pub const SLICE: u32 = 12;
         /// A scalar of the input's type: `number`, rounded to the nearest value.
         pub const FILL: u32 = 13;
-        /// The sums along axes, which go; `parameters`: the axes.
+        /// The sums along axes, which are removed; `parameters`: the axes.
         pub const SUM: u32 = 14;
     }
 
-    /// How an initializer is made of others.
+    /// The operation that computes an initializer from others.
     pub struct Derivation<'a> {
         /// One of [`derive`].
         pub operation: u32,
         /// The inputs, initializers.
         pub inputs: RSlice<'a, u64>,
-        /// What else the operation takes.
+        /// The parameters of the operation.
         pub parameters: RSlice<'a, i64>,
         /// The number of a `FILL`.
         pub number: f64,
@@ -891,7 +890,8 @@ pub mod graph {
         #[slot(gives = next_call)]
         pub node: for<'a> extern "C" fn(cx: GraphContext, node: u64, out: &mut NodeView<'a>) -> u32,
         /// An attribute of a node. One that the node does not state has the default of the operator's version in the
-        /// model; its kind is `NONE` where there is no default. `NodeView::attributes` lists the attributes that the node states.
+        /// model; its kind is `NONE` if there is no default. `NodeView::attributes` lists the attributes that the node
+        /// states.
         #[slot(gives = next_call)]
         pub attribute: for<'a> extern "C" fn(
             cx: GraphContext,
@@ -902,27 +902,27 @@ pub mod graph {
         /// A value.
         #[slot(gives = next_call)]
         pub value: for<'a> extern "C" fn(cx: GraphContext, value: u64, out: &mut ValueView<'a>) -> u32,
-        /// Where a value is read.
+        /// The uses of a value.
         #[slot(gives = next_call)]
         pub uses: for<'a> extern "C" fn(cx: GraphContext, value: u64, out: &mut UsesView<'a>) -> u32,
-        /// The name of the model's output at `index`; an output has a name of its own, because a value may be
-        /// returned twice.
+        /// The name of the model's output at `index`. Outputs have their own names, since a value may be returned
+        /// twice.
         #[slot(gives = next_call)]
         pub output_name: for<'a> extern "C" fn(cx: GraphContext, index: u32, out: &mut RStr<'a>) -> u32,
-        /// The contents of an initializer of at most 64 KiB; `dtype` is 0 when the value is none. Parameters
-        /// and buffers are none: a graph is to be the same with and without their bytes.
+        /// The contents of an initializer of at most 64 KiB; `dtype` is 0 for any other value. Parameters and buffers
+        /// are excluded, since the graph must not depend on their bytes.
         #[slot(gives = next_call)]
         pub constant: for<'a> extern "C" fn(cx: GraphContext, value: u64, out: &mut DataView<'a>) -> u32,
         /// The symbolic contents of a vector of integers, where the host knows them.
         #[slot(gives = next_call)]
         pub contents: for<'a> extern "C" fn(cx: GraphContext, value: u64, out: &mut ShapeView<'a>) -> u32,
-        /// What an initializer is; `dtype` is 0 when the value is none.
+        /// The description of an initializer; `dtype` is 0 if the value is not an initializer.
         #[slot(gives = next_call)]
         pub initializer:
             for<'a> extern "C" fn(cx: GraphContext, value: u64, out: &mut InitializerView<'a>) -> u32,
         /// Copies `out.len()` of an initializer's bytes from byte `offset` of its row-major form. `REFUSED`
-        /// when they cannot be read, as those of a weight that nobody gave yet; `INVALID` when they end behind
-        /// its last byte.
+        /// if they cannot be read, such as the bytes of a missing weight; `INVALID` if the range ends behind the last
+        /// byte.
         #[slot(gives = values, answers(OK, INVALID, REFUSED))]
         pub read: extern "C" fn(cx: GraphContext, value: u64, offset: u64, out: RSliceMut<'_, u8>) -> u32,
         /// The bounds of an extent.
@@ -931,10 +931,10 @@ pub mod graph {
         /// An extent as text, `s0` or `2*batch + 1`; `?` for an unknown one.
         #[slot(gives = next_call)]
         pub dim_text: for<'a> extern "C" fn(cx: GraphContext, dim: DimRecord, out: &mut RStr<'a>) -> u32,
-        /// Adds an initializer that is made of others when the model is written, piece by piece, and stores its
-        /// id. For what builds a patch or edits the graph; `INVALID` for what only reads it. `REFUSED` when the
-        /// operation does not take the inputs: types that it has no arithmetic for, shapes that do not fit,
-        /// elements that share bytes. Each operation rounds once, to the type of its inputs.
+        /// Adds an initializer that is computed from others when the model is written, piece by piece, and stores its
+        /// id. `INVALID` unless the call builds a patch or edits the graph. `REFUSED` if the operation does not support
+        /// the inputs: types without arithmetic, shapes that do not fit, elements that share bytes. Each operation
+        /// rounds once, to the type of its inputs.
         #[slot(gives = values, answers(OK, INVALID, REFUSED))]
         pub derive: extern "C" fn(cx: GraphContext, derivation: &Derivation<'_>, out: &mut u64) -> u32,
     }
@@ -948,12 +948,12 @@ pub mod rules {
     //! matches; only there it asks [`RulesTable::check`] (when the rule has a condition) and then
     //! [`RulesTable::build`], which describes a patch through [`RulesHost`]. The host checks the patch, sets the
     //! origin of its nodes, and applies it or leaves the graph as it was. `docs/optimizer-plugins.md` has the grammar
-    //! of patterns. It may grow; a host refuses a rule that it cannot read, and says so.
+    //! of patterns. It may grow; a host refuses and reports a rule that it cannot read.
 
     use crate::graph::{AttributeView, GraphContext, NewNode};
     use crate::lowering::{DimRecord, TypeRecord};
 
-    /// What the plugin provides.
+    /// The functions and data that the plugin provides.
     #[table(plugin, thread = conversion, takes = call, answers(OK, REFUSED, PANICKED, INVALID))]
     pub struct RulesTable {
         /// The rules.
@@ -962,7 +962,7 @@ pub mod rules {
         /// of [`RulesHost`] and `GraphHost`. Called on the thread of the conversion; the graph does not
         /// change meanwhile. `OK`, or `REFUSED` after [`RulesHost::refuse`], or `PANICKED`.
         pub check: extern "C" fn(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32,
-        /// Describes what stands in the place of what the rule at `index` matched. `OK` after
+        /// Describes the replacement of a match of the rule at `index`. `OK` after
         /// [`RulesHost::finish`], or as for [`RulesTable::check`].
         pub build: extern "C" fn(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32,
         /// States how exact the rule at `index` is. Without this function a rule is one of class `UNSTATED`. `INVALID`
@@ -971,24 +971,24 @@ pub mod rules {
         pub class_of: extern "C" fn(index: u32, out: &mut ClassRecord) -> u32,
     }
 
-    /// How exact a rule or a pass is. A result may differ from what it was by the larger of what `relative` and `ulps`
-    /// allow; infinities stay what they are, and NaN stays NaN, unless `finite` is 1.
+    /// The exactness of a rule or a pass. A result may change by the larger of the bounds `relative` and `ulps`;
+    /// infinities and NaN are preserved, unless `finite` is 1.
     pub struct ClassRecord {
         /// One of [`class`].
         pub kind: u32,
-        /// By how much a result may differ, as a part of the larger of 1 and its magnitude; 0 where that is not stated.
+        /// The bound of the change, relative to the larger of 1 and the magnitude of the result; 0 if not stated.
         pub relative: f64,
-        /// By how many units in the last place of its element type a result may differ; 0 where that is not stated.
+        /// The bound of the change, in units in the last place of the element type; 0 if not stated.
         pub ulps: f64,
         /// The target whose own operators a rule of class [`class::TARGET`] emits: `onnxruntime`. Empty for the others.
         pub target: RStr<'static>,
-        /// 1 where all of this holds as long as the values that go in are finite; 0 where it always does.
+        /// 1 if this holds for finite inputs only; 0 if it always does.
         pub finite: u32,
     }
 
     /// Classes of [`ClassRecord`].
     pub mod class {
-        /// Nothing is stated: results may differ, nobody says how far.
+        /// Results may differ by an unknown amount.
         pub const UNSTATED: u32 = 0;
         /// Results stay the same, bit for bit.
         pub const EXACT: u32 = 1;
@@ -998,11 +998,11 @@ pub mod rules {
         pub const TARGET: u32 = 3;
     }
 
-    /// A rule: what it looks for, and what is said about it.
+    /// A rule.
     pub struct RuleText {
         /// The name, unique in the plugin: `transpose_transpose`.
         pub name: RStr<'static>,
-        /// What it does, in a line.
+        /// Its effect, in a line.
         pub documentation: RStr<'static>,
         /// The pattern that it replaces: `Transpose(Transpose(x, perm = p), perm = q)`.
         pub pattern: RStr<'static>,
@@ -1010,27 +1010,27 @@ pub mod rules {
         pub min_opset: u32,
         /// The highest opset at which it is right.
         pub max_opset: u32,
-        /// Among several rules for one place, the highest priority is tried first.
+        /// Among several rules for one node, the highest priority is tried first.
         pub priority: i32,
         /// [`rule_flags`].
         pub flags: u32,
-        /// The names in the pattern whose nodes [`Bindings::nodes`] tells.
+        /// The names of nodes in the pattern, in the order of [`Bindings::nodes`].
         pub nodes: RSlice<'static, RStr<'static>>,
-        /// The variables whose values [`Bindings::values`] tells.
+        /// The variables of values, in the order of [`Bindings::values`].
         pub values: RSlice<'static, RStr<'static>>,
-        /// The variables whose extents [`Bindings::dims`] tells.
+        /// The variables of extents, in the order of [`Bindings::dims`].
         pub dims: RSlice<'static, RStr<'static>>,
-        /// The variables whose attributes [`RulesHost::attribute`] tells.
+        /// The variables of attributes, which [`RulesHost::attribute`] returns.
         pub attributes: RSlice<'static, RStr<'static>>,
     }
 
     /// Flags of [`RuleText`].
     pub mod rule_flags {
-        /// The host asks `check` before `build`.
+        /// The host calls `check` before `build`.
         pub const CONDITION: u32 = 1;
     }
 
-    /// What a rule matched.
+    /// A match of a rule.
     pub struct Bindings<'a> {
         /// The roots of the pattern, whose outputs the patch replaces.
         pub roots: RSlice<'a, u64>,
@@ -1042,20 +1042,20 @@ pub mod rules {
         pub dims: RSlice<'a, DimRecord>,
     }
 
-    /// What the host offers while a rule is checked or builds its patch. Used on the thread of the call and
-    /// only until it returns. All functions that return a number return a [`status`](crate::status); those
-    /// that build answer `INVALID` during a check.
+    /// Functions of the host for checking a rule and building its patch. Used on the thread of the call and
+    /// only until it returns. All functions that return a number return a [`status`](crate::status); functions
+    /// that build return `INVALID` during a check.
     #[table(host, thread = callback, takes = call, answers(OK, INVALID))]
     pub struct RulesHost {
-        /// What was matched; borrowed until the plugin's next call into the host.
+        /// The match; borrowed until the plugin's next call into the host.
         #[slot(gives = next_call)]
         pub bindings: for<'a> extern "C" fn(cx: GraphContext, out: &mut Bindings<'a>) -> u32,
-        /// The attribute that the variable at `index` in [`RuleText::attributes`] stands for: what the node
-        /// states, or else the default; of kind `NONE` where there is neither.
+        /// The attribute of the variable at `index` in [`RuleText::attributes`]: the stated one, or else the default;
+        /// its kind is `NONE` if there is neither.
         #[slot(gives = next_call)]
         pub attribute: for<'a> extern "C" fn(cx: GraphContext, index: u32, out: &mut AttributeView<'a>) -> u32,
-        /// Adds a node in front of what is replaced and stores the ids of its outputs; the number of outputs
-        /// is the slice's length.
+        /// Adds a node before the replaced nodes and stores the ids of its outputs; the number of outputs is the
+        /// slice's length.
         #[slot(gives = values)]
         pub emit: extern "C" fn(cx: GraphContext, node: &NewNode<'_>, outputs: RSliceMut<'_, u64>) -> u32,
         /// Adds an initializer of little-endian, row-major `bytes` and stores its id.
@@ -1080,10 +1080,10 @@ pub mod rules {
         ) -> u32,
         /// States the type of a value of the patch that the host could not infer.
         pub set_type: extern "C" fn(cx: GraphContext, value: u64, ty: &TypeRecord<'_>) -> u32,
-        /// Ends the patch: what stands for each output of each root, one root after the other; `NOTHING` for
-        /// one that is not read.
+        /// Ends the patch with the replacement of each output of each root, one root after the other; `NOTHING` for
+        /// an output that is not read.
         pub finish: extern "C" fn(cx: GraphContext, outputs: RSlice<'_, u64>) -> u32,
-        /// Says why the rule does not apply here. `code` is empty for the host's own code.
+        /// Reports why the rule does not apply here. `code` is empty for the host's own code.
         pub refuse: extern "C" fn(cx: GraphContext, code: RStr<'_>, message: RStr<'_>, help: RStr<'_>),
     }
 }
@@ -1092,15 +1092,15 @@ pub mod rules {
 pub mod pass {
     //! `pass/1`: a plugin edits the whole graph.
     //!
-    //! A pass reads by `graph/1` and edits by [`PassHost`], in a transaction: when it returns, the host checks
-    //! the graph against the rules of ONNX and what the program states, and takes all edits back when the
-    //! pass broke it, refused or panicked.
+    //! A pass reads through `graph/1` and edits through [`PassHost`], in a transaction: when it returns, the host
+    //! checks the graph against the rules of ONNX and the types that the program states. It rolls all edits back if
+    //! the graph is not valid, or if the pass refused or panicked.
 
     use crate::graph::{AttributeView, GraphContext, NewNode};
     use crate::lowering::TypeRecord;
     use crate::rules::ClassRecord;
 
-    /// What the plugin provides.
+    /// The functions and data that the plugin provides.
     #[table(plugin, thread = conversion, takes = call, answers(OK, REFUSED, PANICKED, INVALID))]
     pub struct PassTable {
         /// The passes.
@@ -1118,7 +1118,7 @@ pub mod pass {
     pub struct PassRecord {
         /// The name, unique in the plugin: `conv_to_matmul`.
         pub name: RStr<'static>,
-        /// What it does, in a line.
+        /// Its effect, in a line.
         pub documentation: RStr<'static>,
         /// The lowest version of ONNX's own operator set that it knows.
         pub min_opset: u32,
@@ -1129,13 +1129,13 @@ pub mod pass {
         /// One of [`when`].
         pub when: u32,
         /// The further domains that it needs; it does not run on a model that imports one of them at
-        /// another version. A domain that the model does not import is no obstacle.
+        /// another version. The model need not import them.
         pub domains: RSlice<'static, DomainRecord>,
     }
 
     /// When a pass runs.
     pub mod when {
-        /// Before the rules, which then tidy up what it made.
+        /// Before the rules, which then simplify its results.
         pub const BEFORE_RULES: u32 = 0;
         /// After the rules.
         pub const AFTER_RULES: u32 = 1;
@@ -1159,12 +1159,12 @@ pub mod pass {
         pub const AFTER: u32 = 1;
     }
 
-    /// What the host offers while a pass runs. Used on the thread of the call and only until it returns. All
+    /// Functions of the host for a pass. Used on the thread of the call and only until it returns. All
     /// functions that return a number return a [`status`](crate::status).
     #[table(host, thread = callback, takes = call, answers(OK, INVALID))]
     pub struct PassHost {
-        /// Says where the nodes go that are added from now on: one of [`place`], relative to `node`. They
-        /// are taken to come from where `node` comes from. A pass starts without a place.
+        /// Sets the position of nodes that are added from now on: one of [`place`], relative to `node`, whose origin
+        /// they get. Initially there is no position.
         pub place: extern "C" fn(cx: GraphContext, node: u64, place: u32) -> u32,
         /// Adds a node and stores the ids of its outputs; the number of outputs is the slice's length.
         #[slot(gives = values)]
@@ -1191,9 +1191,9 @@ pub mod pass {
         ) -> u32,
         /// States the type of a value that the pass added and the host could not infer.
         pub set_type: extern "C" fn(cx: GraphContext, value: u64, ty: &TypeRecord<'_>) -> u32,
-        /// Makes everything that reads `old`, outputs of blocks included, read `new`; only the node that makes
-        /// `new` goes on reading `old`. `new` takes over the name of what a node made when it has none.
-        /// `REFUSED` when both cannot have one type.
+        /// Replaces all uses of `old`, including outputs of blocks, with `new`; only the node that computes `new` goes
+        /// on reading `old`. If `new` has no name, it gets the name of `old`, if a node computes that.
+        /// `REFUSED` if their types are incompatible.
         #[slot(answers(OK, INVALID, REFUSED))]
         pub replace_uses: extern "C" fn(cx: GraphContext, old: u64, new: u64) -> u32,
         /// Makes input `index` of a node read `value`; `NOTHING` leaves an optional one out.
@@ -1203,41 +1203,41 @@ pub mod pass {
         /// Removes a node. `REFUSED` when one of its outputs is still read.
         #[slot(answers(OK, INVALID, REFUSED))]
         pub remove: extern "C" fn(cx: GraphContext, node: u64) -> u32,
-        /// Tells the user something that the pass did or left alone; shown with `--explain-rule`.
+        /// Adds a note for the user about an edit, or a node that the pass does not change; shown with `--explain-rule`.
         pub note: extern "C" fn(cx: GraphContext, node: u64, message: RStr<'_>) -> u32,
-        /// Says why the pass cannot do its work on this graph: all its edits are taken back. `code` is empty
-        /// for the host's own code.
+        /// Reports why the pass does not apply to this graph; all its edits are rolled back. `code` is empty for the
+        /// host's own code.
         pub refuse: extern "C" fn(cx: GraphContext, code: RStr<'_>, message: RStr<'_>, help: RStr<'_>),
     }
 }
 
 #[interface(id = "compare/1", since = 1.0)]
 pub mod compare {
-    //! `compare/1`: a plugin says how far tensors are from what they should be.
+    //! `compare/1`: a plugin compares tensors with expected ones.
     //!
-    //! A comparison sees two tensors of one element type and shape in chunks, so that neither has to be in
+    //! A comparison gets two tensors of one element type and shape in chunks, so that neither has to be in
     //! the plugin's memory, or on its device, as a whole. The host gives all chunks of the expected tensor
     //! to [`CompareTable::scan`] first, then all pairs to [`CompareTable::chunk`], both in order. One
     //! comparison is used by one thread at a time. All functions may block.
 
     use crate::executor::{Handle, OptionRecord, Sink};
 
-    /// The position that stands for none.
+    /// The position if there is none.
     pub const NOWHERE: u64 = u64::MAX;
 
     /// The buckets of the histogram of distances in units of the last place: a distance is counted at the number
     /// of its bits, 0 at 0, 1 at 1, 2 and 3 at 2, 4 to 7 at 3.
     pub const ULP_BUCKETS: u32 = 65;
 
-    /// The buckets of the histogram of `|got - expected|`: at 0 those that are 0, at 1 those below
+    /// The buckets of the histogram of `|got - expected|`: at 0 the number of zeros, at 1 of numbers below
     /// `10^FIRST_DECADE`, then one for each power of ten, from the power itself to below the next, and at the end
-    /// what is `10^20` and more. The powers are the `f64` numbers nearest to them.
+    /// one for `10^20` and more. The powers are rounded to the nearest `f64`.
     pub const DECADE_BUCKETS: u32 = 43;
 
     /// The exponent of the first power of ten with a bucket of its own.
     pub const FIRST_DECADE: i32 = -20;
 
-    /// What the plugin provides.
+    /// The functions and data that the plugin provides.
     #[table(plugin, thread = one, takes = call, answers(OK, REFUSED, PANICKED, UNSUPPORTED))]
     pub struct CompareTable {
         /// The name to show, `CUDA`.
@@ -1255,7 +1255,7 @@ pub mod compare {
         /// Compares the next elements, whole ones and as many of both.
         pub chunk:
             extern "C" fn(comparison: Handle, got: RSlice<'_, u8>, expected: RSlice<'_, u8>, sink: &Sink) -> u32,
-        /// States what was found; after it the comparison is only ended.
+        /// Returns the metrics. Afterwards only `spread` and `end` are called.
         #[slot(gives = values)]
         pub finish: extern "C" fn(comparison: Handle, out: &mut MetricsRecord, sink: &Sink) -> u32,
         /// Releases a comparison.
@@ -1263,9 +1263,9 @@ pub mod compare {
         /// Releases the comparer.
         pub close: extern "C" fn(comparer: Handle),
         /// States how the differences are spread. Called after [`CompareTable::finish`] answered `OK`, at most
-        /// once. `ulps` has [`ULP_BUCKETS`] places and `decades` has [`DECADE_BUCKETS`], all 0. Elements that
-        /// agree as NaN or as infinities are counted at 0 in both; those where one is NaN or infinite and the
-        /// other is not, or is another infinity, in neither. `UNSUPPORTED` where the plugin does not count so.
+        /// once. `ulps` has [`ULP_BUCKETS`] numbers and `decades` has [`DECADE_BUCKETS`], all 0. Pairs of NaN and pairs of
+        /// equal infinities are counted at 0 in both; other pairs with a NaN or an infinity in neither.
+        /// `UNSUPPORTED` if the plugin does not count them.
         #[slot(optional, gives = values)]
         pub spread: extern "C" fn(
             comparison: Handle,
@@ -1276,9 +1276,9 @@ pub mod compare {
         ) -> u32,
     }
 
-    /// The tensors of a comparison, and what is allowed: an element is wrong when
+    /// The tensors of a comparison, and the tolerance: an element is wrong if
     /// `|got - expected| > atol * s + rtol * |expected|`, where `s` is the largest finite `|expected|` of
-    /// the tensor, held between `scale_min` and `scale_max`. A NaN equals a NaN, an infinity the same one.
+    /// the tensor, clamped to `scale_min` and `scale_max`. A NaN equals a NaN, an infinity the same one.
     pub struct PairRecord<'a> {
         /// The name of the output.
         pub name: RStr<'a>,
@@ -1296,14 +1296,14 @@ pub mod compare {
         pub scale_max: f64,
     }
 
-    /// What a comparison found.
+    /// The metrics of a comparison.
     #[derive(Debug)]
     pub struct MetricsRecord {
         /// The number of elements that were compared.
         pub elements: u64,
         /// How many of them are wrong.
         pub wrong: u64,
-        /// The position of the first wrong one, row-major; [`NOWHERE`] when there is none.
+        /// The position of the first wrong one, row-major; [`NOWHERE`] if none is wrong.
         pub first: u64,
         /// The largest `|got - expected|` over the finite elements.
         pub max_abs: f64,
@@ -1340,10 +1340,10 @@ pub mod compare {
 pub mod backend {
     //! `backend/1`: a plugin takes parts of a model for hardware.
     //!
-    //! A backend states as data what it can take ([`BackendEntry`]). The host holds every node against
-    //! that, then asks: [`BackendTable::claim`] is given the nodes that are left, and takes or refuses each
-    //! of them. The host forms regions: sets of claimed nodes of one block, convex, as large as they can be.
-    //! [`BackendTable::compile`] is called once for each of them, and makes what stands in its place.
+    //! A backend states its capabilities as data ([`BackendEntry`]). The host passes the nodes that they cover to
+    //! [`BackendTable::claim`], which takes or refuses each of them. The host then forms regions: convex sets of claimed
+    //! nodes of one block, as large as possible. [`BackendTable::compile`] is called once for each region and emits
+    //! its replacement.
     //!
     //! Both read the model through [`GraphHost`](crate::graph::GraphHost), with the context that they were
     //! called with. All calls come from one thread, one at a time. Everything borrowed from the host is valid
@@ -1352,26 +1352,26 @@ pub mod backend {
     use crate::graph::{AttributeView, GraphContext};
     use crate::lowering::TypeRecord;
 
-    /// What the plugin provides.
+    /// The functions and data that the plugin provides.
     #[table(plugin, thread = conversion, takes = call, answers(OK, REFUSED, PANICKED, INVALID))]
     pub struct BackendTable {
         /// The backends; users choose one by its id.
         pub entries: RSlice<'static, BackendEntry>,
         /// Takes or refuses the nodes of [`BackendHost::offered`] for the backend at `index`; `host` and
         /// `graph` are the envelopes of the [`BackendHost`] and the `GraphHost`. Called once per conversion.
-        /// Returns a [`status`](crate::status); after anything but `OK` no node is claimed. May not keep what
-        /// it learns for `compile`: nodes may be renumbered in between.
+        /// Returns a [`status`](crate::status); after anything but `OK` no node is claimed. Ids are not valid in
+        /// `compile`: nodes may be renumbered in between.
         pub claim: extern "C" fn(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32,
-        /// Compiles [`BackendHost::region`] for the backend at `index`: emits what replaces it and calls
+        /// Compiles [`BackendHost::region`] for the backend at `index`: emits its replacement and calls
         /// [`BackendHost::finish`]. Called once per region, in the order of their first nodes. Returns a
-        /// [`status`](crate::status); after `REFUSED` the region stays as it is, and the report says so.
+        /// [`status`](crate::status); after `REFUSED` the region stays, and the report says so.
         /// Equal regions must give equal results, byte for byte.
         pub compile: extern "C" fn(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32,
     }
 
-    /// A backend and what it can take. Read once, when the plugin is attached.
+    /// A backend and its capabilities. Read once, when the plugin is attached.
     pub struct BackendEntry {
-        /// What users call it, `npu`: lower-case letters, digits, `-` and `_`.
+        /// The id that users write, `npu`: lower-case letters, digits, `-` and `_`.
         pub id: RStr<'static>,
         /// One sentence; may be empty.
         pub description: RStr<'static>,
@@ -1385,7 +1385,7 @@ pub mod backend {
         pub domain_version: i64,
         /// The domain of the operators that it emits besides ONNX's own, `com.example.npu`; may be empty.
         pub domain: RStr<'static>,
-        /// What it can take. A node that no record covers is not offered.
+        /// The operators that it supports. A node that no record covers is not offered.
         pub ops: RSlice<'static, OpRecord>,
     }
 
@@ -1395,7 +1395,7 @@ pub mod backend {
         pub const SEPARATE: u32 = 1;
     }
 
-    /// Operators that a backend can take, and of what. An empty list stands for everything.
+    /// Operators that a backend supports, with types and ranks. An empty list of types allows all types.
     pub struct OpRecord {
         /// The domain; empty for ONNX's own operators.
         pub domain: RStr<'static>,
@@ -1420,10 +1420,10 @@ pub mod backend {
         pub flags: u32,
     }
 
-    /// Where the channels of images are. ONNX's own operators have them first; of other domains the host
-    /// does not know, and takes the record's word.
+    /// The position of the channels of images. ONNX's own operators have them first; for operators of other domains,
+    /// the host relies on the record.
     pub mod layout {
-        /// Anywhere, or the operator has none.
+        /// Any position, or the operator has no channels.
         pub const ANY: u32 = 0;
         /// `N, C, H, W`.
         pub const CHANNELS_FIRST: u32 = 1;
@@ -1433,23 +1433,23 @@ pub mod backend {
 
     /// Flags of [`OpRecord`].
     pub mod op_flags {
-        /// Extents need not be numbers: they may be expressions over symbols, or unknown.
+        /// Extents may be expressions over symbols, or unknown.
         pub const DYNAMIC: u32 = 1;
     }
 
     /// Flags of [`BackendHost::claim`].
     pub mod claim_flags {
-        /// The nodes come into one region, or none of them does. Without it each is claimed for itself.
+        /// The nodes belong to one region, or none of them does. Without it, each node is claimed separately.
         pub const TOGETHER: u32 = 1;
     }
 
     /// A region that is to be compiled.
     pub struct RegionView<'a> {
-        /// A name that no other region of the model has, `npu_0`.
+        /// The name, unique in the model: `npu_0`.
         pub name: RStr<'a>,
-        /// The nodes, in an order in which each comes after those that it needs. All are in one block.
+        /// The nodes, all of one block, in topological order.
         pub nodes: RSlice<'a, u64>,
-        /// Values from outside that its nodes use, in the order of their first use; none is an initializer.
+        /// Values from outside that its nodes use, without initializers, in the order of their first use.
         pub inputs: RSlice<'a, u64>,
         /// Values of its nodes that are used outside, in the order of the nodes.
         pub outputs: RSlice<'a, u64>,
@@ -1457,32 +1457,32 @@ pub mod backend {
         pub weights: RSlice<'a, u64>,
     }
 
-    /// The number of [`EmitRecord::blob`] that stands for none.
+    /// The number of [`EmitRecord::blob`] for a node without a blob.
     pub const NO_BLOB: u32 = u32::MAX;
 
-    /// A node that is to stand in the place of a region, or a part of what does.
+    /// A node of the replacement of a region.
     pub struct EmitRecord<'a> {
         /// The domain: empty for ONNX's own operators, or [`BackendEntry::domain`].
         pub domain: RStr<'a>,
         /// The operator.
         pub op: RStr<'a>,
-        /// The inputs: the region's inputs and weights, constants and outputs that were made in this call;
+        /// The inputs: the region's inputs and weights, and constants and outputs that were created in this call;
         /// [`NOTHING`](crate::graph::NOTHING) where an optional one is left out.
         pub inputs: RSlice<'a, u64>,
-        /// The attributes; no name may stand twice. Blocks cannot be given.
+        /// The attributes, with different names. Blocks are not allowed.
         pub attributes: RSlice<'a, AttributeView<'a>>,
-        /// What the outputs are, one each: `kind` is `TENSOR`. The host infers the types of ONNX's own
-        /// operators, and uses these where it cannot.
+        /// The types of the outputs, of kind `TENSOR`. The host infers the types of ONNX's own operators, and uses
+        /// these where it cannot.
         pub outputs: RSlice<'a, TypeRecord<'a>>,
         /// The blob that belongs to the node, or [`NO_BLOB`]. A blob belongs to one node.
         pub blob: u32,
-        /// The attribute that holds the blob, as a tensor of bytes. A blob that lies beside the model leaves
-        /// it out; `<name>_file` then is the file, relative to the model, `<name>_size` its length in bytes
+        /// The attribute that holds the blob, as a tensor of bytes. It is left out for a blob in its own file;
+        /// `<name>_file` then is the file, relative to the model, `<name>_size` its length in bytes
         /// and `<name>_sha256` its hash in hexadecimal.
         pub blob_attribute: RStr<'a>,
     }
 
-    /// What the host offers during [`BackendTable::claim`] and [`BackendTable::compile`]. Used on the thread
+    /// Functions of the host for [`BackendTable::claim`] and [`BackendTable::compile`]. Used on the thread
     /// that made the call and only until that returns. All functions that return a number return a
     /// [`status`](crate::status); `INVALID` changes nothing.
     #[table(host, thread = callback, takes = call, answers(OK, INVALID))]
@@ -1491,11 +1491,11 @@ pub mod backend {
         /// block and in order. Invalid in `compile`.
         #[slot(gives = next_call)]
         pub offered: for<'a> extern "C" fn(cx: GraphContext, out: &mut RSlice<'a, u64>) -> u32,
-        /// In `claim`: claims nodes, in any order. Invalid when one was not offered, stands twice or was
+        /// In `claim`: claims nodes, in any order. Invalid if one was not offered, occurs twice or was
         /// claimed before; the conversion then fails. `flags` are [`claim_flags`].
         pub claim: extern "C" fn(cx: GraphContext, nodes: RSlice<'_, u64>, flags: u32) -> u32,
-        /// In `claim`: says in a sentence why a node is not claimed. Of several reasons the last counts; for
-        /// a node that is claimed, none does.
+        /// In `claim`: states in a sentence why a node is not claimed. The last reason counts; it is ignored if the
+        /// node is claimed.
         pub refuse_node: extern "C" fn(cx: GraphContext, node: u64, reason: RStr<'_>) -> u32,
         /// In `compile`: the region. Invalid in `claim`, as are all functions below but the last.
         #[slot(gives = next_call)]
@@ -1509,36 +1509,36 @@ pub mod backend {
             bytes: RSlice<'_, u8>,
             out: &mut u64,
         ) -> u32,
-        /// In `compile`: appends to a blob; the first call for a number makes it. Large blobs go to disk.
-        /// Refused when the disk does not take them.
+        /// In `compile`: appends to a blob; the first call for a number creates it. Large blobs are stored on disk.
+        /// Refused if they cannot be written.
         #[slot(answers(OK, INVALID, REFUSED))]
         pub blob: extern "C" fn(cx: GraphContext, blob: u32, bytes: RSlice<'_, u8>) -> u32,
-        /// In `compile`: emits a node and stores the ids of its outputs. Invalid when an input is none that
-        /// the record allows, or the number of outputs is not that of `node.outputs`.
+        /// In `compile`: emits a node and stores the ids of its outputs. Invalid if the record does not allow an
+        /// input, or the number of outputs differs from that of `node.outputs`.
         #[slot(gives = values)]
         pub emit: extern "C" fn(cx: GraphContext, node: &EmitRecord<'_>, outputs: RSliceMut<'_, u64>) -> u32,
-        /// In `compile`: sets what the outputs of the region become, one each and in their order. The host
-        /// checks afterwards that types and shapes are the same, and fails the conversion if they are not.
+        /// In `compile`: sets the replacements of the outputs of the region, in their order. The host then checks
+        /// that types and shapes are the same, and fails the conversion if they are not.
         pub finish: extern "C" fn(cx: GraphContext, outputs: RSlice<'_, u64>) -> u32,
-        /// Says why the plugin returns `REFUSED`. `code` is empty for the host's own code.
+        /// Reports why the plugin returns `REFUSED`. `code` is empty for the host's own code.
         pub refuse: extern "C" fn(cx: GraphContext, code: RStr<'_>, message: RStr<'_>, help: RStr<'_>),
     }
 }
 
 #[interface(id = "log/1", since = 1.0)]
 pub mod log {
-    //! `log/1`: a plugin tells the user something.
+    //! `log/1`: a plugin sends messages to the user.
     //!
-    //! A host-side interface: no plugin provides it. The host collects what plugins say during a run and shows it
-    //! with its own diagnostics, never on standard output.
+    //! A host-side interface: no plugin provides it. The host collects messages during a run and shows them with its
+    //! own diagnostics, never on standard output.
 
     use crate::lowering::Context;
 
-    /// How much a message matters.
+    /// The importance of a message.
     pub mod level {
         /// The result may not be what the user expects.
         pub const WARN: u32 = 1;
-        /// For a user who wants to follow what happens.
+        /// Progress, for an interested user.
         pub const INFO: u32 = 2;
         /// For the plugin's author.
         pub const DEBUG: u32 = 3;
@@ -1547,41 +1547,41 @@ pub mod log {
     /// Takes messages.
     #[table(host, thread = any, takes = call)]
     pub struct LogHost {
-        /// The largest [`level`] that is shown; a message above it need not be made.
+        /// The largest [`level`] that is shown; messages above it need not be created.
         #[slot(answers = number)]
         pub level: extern "C" fn() -> u32,
-        /// Takes one message of the plugin with this id. `cx` is that of the call of `lowering/1` which the message
-        /// is about, on its thread and before it returns; null for none.
+        /// Takes one message of the plugin with this id. `cx` is the context of the call of `lowering/1` that the message
+        /// is about, on its thread and before it returns; null if there is none.
         pub message: extern "C" fn(plugin: RStr<'_>, level: u32, text: RStr<'_>, cx: Context),
     }
 }
 
 #[interface(id = "weights/1", since = 1.0)]
 pub mod weights {
-    //! `weights/1`: a plugin makes weights, or changes them on their way into a file.
+    //! `weights/1`: a plugin generates weights, or changes weights when they are written.
     //!
-    //! Nothing is made or changed before the model is written, and then in pieces, from several threads at
-    //! a time. The same piece always gets the same bytes.
+    //! This happens only when the model is written, in pieces, from several threads at a time. The same piece
+    //! always gets the same bytes.
 
     use crate::executor::Sink;
 
-    /// What the plugin provides.
+    /// The functions and data that the plugin provides.
     #[table(plugin, thread = any, takes = call, answers(OK, REFUSED, PANICKED, INVALID))]
     pub struct WeightsTable {
-        /// The tensors that the plugin makes.
+        /// The tensors that the plugin generates.
         pub tensors: RSlice<'static, TensorEntry>,
         /// The transforms that the plugin has.
         pub transforms: RSlice<'static, TransformEntry>,
         /// Fills `out` with the bytes of the tensor at `index` from byte `offset` on: dense, row-major,
-        /// little-endian. They lie inside of the tensor. Returns a [`status`](crate::status).
+        /// little-endian. The range lies inside the tensor. Returns a [`status`](crate::status).
         #[slot(gives = values)]
         pub fill: extern "C" fn(index: u32, offset: u64, out: RSliceMut<'_, u8>, sink: &Sink) -> u32,
-        /// Says what the transform at `index` makes of `input`: hands one tensor without a name and without
-        /// bytes to the sink. `REFUSED` for an input that it does not take.
+        /// States the type of the result of the transform at `index` for `input`: hands one tensor without a name and
+        /// without bytes to the sink. `REFUSED` for an unsupported input.
         #[slot(gives = sink)]
         pub output: extern "C" fn(index: u32, input: &WeightRecord<'_>, sink: &Sink) -> u32,
-        /// Makes `out` of `bytes`: whole granules of the input, the first of which has the number `first`.
-        /// Every granule becomes equally many bytes, the last one perhaps fewer.
+        /// Transforms `bytes`, whole granules of the input from number `first` on, into `out`. All granules become
+        /// the same number of bytes, except that the last one may become fewer.
         #[slot(gives = values)]
         pub apply: extern "C" fn(
             index: u32,
@@ -1591,18 +1591,18 @@ pub mod weights {
             out: RSliceMut<'_, u8>,
             sink: &Sink,
         ) -> u32,
-        /// The quantisers that the plugin has.
+        /// The quantizers of the plugin.
         #[slot(optional, gives = process)]
         pub quantisers: extern "C" fn() -> RSlice<'static, QuantiserEntry>,
-        /// Quantises a part of a weight with the quantiser at `index`: `weight ≈ (code - zero) * scale`.
-        /// `codes` has a place for each of its values; `scales` and `zeros` have one for each block of each row.
-        /// All of them hold 0 at first. Codes belong to the scales as the type of the weight stores them:
-        /// nothing is rounded afterwards.
+        /// Quantizes a part of a weight with the quantizer at `index`: `weight ≈ (code - zero) * scale`.
+        /// `codes` has an element for each value; `scales` and `zeros` have one for each block of each row. All elements
+        /// are 0 at first. Codes must fit the scales as rounded to the type of the weight: nothing is rounded
+        /// afterwards.
         ///
-        /// Scales are finite, not 0, and numbers of that type; they are positive, but for symmetric codes of 4 bits.
+        /// Scales are finite, not 0, and numbers of that type; they are positive, except for symmetric codes of 4 bits.
         /// Symmetric: every zero is 0, and codes lie between `-2^(bits-1)` and `2^(bits-1) - 1`; otherwise zeros and codes
         /// lie between 0 and `2^bits - 1`.
-        /// The host refuses what does not.
+        /// The host refuses other answers.
         ///
         /// A granule gets the same answer in every call, on every thread and in every process, alone and in
         /// any part: scales, zeros and codes are written at different times, and from answers to different
@@ -1618,7 +1618,7 @@ pub mod weights {
         ) -> u32,
     }
 
-    /// A tensor that the plugin makes.
+    /// A tensor that the plugin generates.
     pub struct TensorEntry {
         /// The name, as the program has it.
         pub name: RStr<'static>,
@@ -1656,12 +1656,12 @@ pub mod weights {
         pub dims: RSlice<'a, u64>,
     }
 
-    /// A quantiser of the plugin: it chooses the scales, the zero points and the codes of weights that the host
+    /// A quantizer of the plugin: it chooses the scales, the zero points and the codes of weights that the host
     /// stores as integers.
     pub struct QuantiserEntry {
         /// The name; unique in the plugin.
         pub name: RStr<'static>,
-        /// What it does, one line; may be empty.
+        /// Its effect, in one line; may be empty.
         pub doc: RStr<'static>,
         /// One of [`quantiser_granule`].
         pub granule: u32,
@@ -1675,11 +1675,10 @@ pub mod weights {
         pub const ROW: u32 = 2;
     }
 
-    /// A part of a weight that is quantised. The weight is seen as a matrix: a row per output, and along it the
-    /// weights that a sum runs over, which are cut into blocks.
+    /// A part of a weight that is quantized. The weight is a matrix with a row per output; each row, over which a sum
+    /// runs, is divided into blocks.
     pub struct RectangleRecord<'a> {
-        /// The name of the weight, as the program has it. Weights that are the same tensor have the name of the
-        /// first of them.
+        /// The name of the weight, as the program has it. Tied weights have the name of the first of them.
         pub name: RStr<'a>,
         /// The number in `TensorProto.DataType` of the type of the weight, and so of its scales.
         pub dtype: i32,

@@ -113,7 +113,7 @@ static inline int onnxport_has(const onnxport_table *table, const uint64_t *prin
 #define ONNXPORT_STATUS_INVALID ((uint32_t)(3))
 #define ONNXPORT_STATUS_UNSUPPORTED ((uint32_t)(4))
 
-/* about/1: what a plugin is. The only table that may be read before the plugin is attached. */
+/* about/1: the description of a plugin. The only table that may be read before the plugin is attached. */
 #define ONNXPORT_ABOUT_INTERFACE "about/1"
 #define ONNXPORT_ABOUT_OPTION_KIND_TEXT ((uint32_t)(0))
 #define ONNXPORT_ABOUT_OPTION_KIND_BOOL ((uint32_t)(1))
@@ -221,7 +221,7 @@ static inline int onnxport_has(const onnxport_table *table, const uint64_t *prin
 #define ONNXPORT_PASS_PLACE_BEFORE ((uint32_t)(0))
 #define ONNXPORT_PASS_PLACE_AFTER ((uint32_t)(1))
 
-/* compare/1: a plugin says how far tensors are from what they should be. */
+/* compare/1: a plugin compares tensors with expected ones. */
 #define ONNXPORT_COMPARE_INTERFACE "compare/1"
 #define ONNXPORT_COMPARE_NOWHERE UINT64_MAX
 #define ONNXPORT_COMPARE_ULP_BUCKETS ((uint32_t)(65))
@@ -238,13 +238,13 @@ static inline int onnxport_has(const onnxport_table *table, const uint64_t *prin
 #define ONNXPORT_BACKEND_CLAIM_FLAGS_TOGETHER ((uint32_t)(1))
 #define ONNXPORT_BACKEND_NO_BLOB UINT32_MAX
 
-/* log/1: a plugin tells the user something. */
+/* log/1: a plugin sends messages to the user. */
 #define ONNXPORT_LOG_INTERFACE "log/1"
 #define ONNXPORT_LOG_LEVEL_WARN ((uint32_t)(1))
 #define ONNXPORT_LOG_LEVEL_INFO ((uint32_t)(2))
 #define ONNXPORT_LOG_LEVEL_DEBUG ((uint32_t)(3))
 
-/* weights/1: a plugin makes weights, or changes them on their way into a file. */
+/* weights/1: a plugin generates weights, or changes weights when they are written. */
 #define ONNXPORT_WEIGHTS_INTERFACE "weights/1"
 #define ONNXPORT_WEIGHTS_GRANULE_BLOCK ((uint32_t)(1))
 #define ONNXPORT_WEIGHTS_GRANULE_ROW ((uint32_t)(2))
@@ -663,9 +663,9 @@ typedef struct onnxport_slice_weights_quantiser_entry { const onnxport_weights_q
 typedef struct onnxport_slice_weights_tensor_entry { const onnxport_weights_tensor_entry *data; size_t length; } onnxport_slice_weights_tensor_entry;
 typedef struct onnxport_slice_weights_transform_entry { const onnxport_weights_transform_entry *data; size_t length; } onnxport_slice_weights_transform_entry;
 
-/* What the plugin is. */
+/* The description of the plugin. */
 struct onnxport_about_table {
-    /* The plugin's id, `aten`: what diagnostics and options call it.
+    /* The plugin's id, `aten`, used in diagnostics and options.
      * Since contract 1.0. */
     onnxport_str id;
     /* The plugin's own version, `0.3.1`.
@@ -688,9 +688,9 @@ struct onnxport_about_table {
      * Thread: any, also several at once.
      * Takes: nothing borrowed. Gives: the value stays valid for the rest of the process. */
     onnxport_slice_about_option_entry (*options)(void);
-    /* Tells the plugin what the user set, names and values that fit `AboutTable::options`; what is not
-     * among them has its default. Called by every host after the plugin was attached and before another
-     * table is used, also when nothing was set. A plugin is one for its process: the last call counts.
+    /* Passes the options that the user set, with names and values that fit `AboutTable::options`; other options
+     * have their defaults. Called by every host after the plugin was attached and before another table is used, even
+     * if nothing was set. The options hold for the whole process; the last call counts.
      * Since contract 1.0; optional: null, or beyond the fields of the envelope, where it is not provided.
      * Thread: any, but one at a time for one handle.
      * Takes: what is passed is borrowed until the call returns. Gives: through the sink; borrowed until the sink's function returns.
@@ -714,7 +714,7 @@ struct onnxport_about_option_entry {
     onnxport_slice_str allowed;
 };
 
-/* What the plugin provides. */
+/* The functions and data that the plugin provides. */
 struct onnxport_lowering_table {
     /* Schemas of operators, one `namespace::op.overload(...) -> ...` a line, sorted; lines that
      * start with `#` are comments.
@@ -786,7 +786,7 @@ struct onnxport_lowering_range_record {
     int64_t max;
 };
 
-/* What is known about a value or a result. */
+/* The type of a value or a result, as far as it is known. */
 struct onnxport_lowering_type_record {
     /* One of `arg_kind`: `TENSOR`, `SYM_INT`, `SYM_FLOAT`, `SYM_BOOL` or `NONE`. */
     uint32_t kind;
@@ -808,7 +808,7 @@ struct onnxport_lowering_call_view {
     onnxport_slice_lowering_arg_record args;
     /* The elements of all lists. */
     onnxport_slice_lowering_arg_record elements;
-    /* The results with what the program states about them; lists are flattened. */
+    /* The results with their types as the program states them; lists are flattened. */
     onnxport_slice_lowering_type_record results;
 };
 
@@ -862,7 +862,7 @@ struct onnxport_lowering_shape_view {
     onnxport_slice_lowering_dim_record dims;
 };
 
-/* What a nested graph takes and gives. */
+/* The types of the inputs and outputs of a nested graph. */
 struct onnxport_lowering_graph_view {
     /* The inputs. */
     onnxport_slice_lowering_type_record inputs;
@@ -870,7 +870,7 @@ struct onnxport_lowering_graph_view {
     onnxport_slice_lowering_type_record outputs;
 };
 
-/* What the host offers while it lowers a call. Used on the thread that called
+/* Functions of the host for lowering a call. Used on the thread that called
  * `LoweringTable::lower` and only until that returns. */
 struct onnxport_lowering_host {
     /* The call; the view is valid until `lower` returns.
@@ -885,8 +885,8 @@ struct onnxport_lowering_host {
      * Takes: nothing borrowed. Gives: the value is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*value_type)(onnxport_lowering_context cx, uint32_t value, onnxport_lowering_type_record *out);
-    /* The contents of a small constant (at most 64 KiB); `dtype` is 0 when it is none. Parameters and
-     * buffers are none: their bytes are not read.
+    /* The contents of a small constant (at most 64 KiB); `dtype` is 0 for any other value. The bytes of parameters
+     * and buffers are not read.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: nothing borrowed. Gives: the value is borrowed until the next call into the same table.
@@ -920,7 +920,7 @@ struct onnxport_lowering_host {
      * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, INVALID. */
     uint32_t (*constant)(onnxport_lowering_context cx, int32_t dtype, onnxport_slice_uint64 dims, onnxport_slice_uint8 bytes, uint32_t *out);
-    /* Emits what computes `dims` at run time, as an i64 vector, and stores its id.
+    /* Emits nodes that compute `dims` at run time, as an i64 vector, and stores its id.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
@@ -932,7 +932,7 @@ struct onnxport_lowering_host {
      * Takes: what is passed is borrowed until the call returns. Gives: nothing.
      * Answers OK, INVALID. */
     uint32_t (*set_type)(onnxport_lowering_context cx, uint32_t value, const onnxport_lowering_type_record *ty);
-    /* What a nested graph takes and gives.
+    /* The types of the inputs and outputs of a nested graph.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: nothing borrowed. Gives: the value is borrowed until the next call into the same table.
@@ -970,16 +970,15 @@ struct onnxport_lowering_host {
      * Takes: what is passed is borrowed until the call returns. Gives: nothing.
      * Answers OK, INVALID. */
     uint32_t (*finish)(onnxport_lowering_context cx, onnxport_slice_uint32 results);
-    /* Says why the call cannot be lowered. `code` is empty for the host's own code; any other is shown after
+    /* Reports why the call cannot be lowered. `code` is empty for the host's own code; any other is shown after
      * the plugin's id, `mylib:W01`.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: nothing. */
     void (*refuse)(onnxport_lowering_context cx, onnxport_str code, onnxport_str message, onnxport_str help);
-    /* Begins the body of a local function, of which `call` is a call: its domain, its name, the values and
-     * attributes that it passes. Nodes are emitted into the body until it ends, and a value from outside is
-     * not valid there. Stores the ids of the body's inputs, one for each that the call passes and typed as
-     * that.
+    /* Begins the body of a local function. `call` is a call of it: its domain, its name, the values and
+     * attributes that are passed. Nodes are emitted into the body until it ends, and a value from outside is
+     * not valid there. Stores the ids of the body's inputs, one of the same type for each value that is passed.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
@@ -998,9 +997,9 @@ struct onnxport_lowering_host {
      * Takes: nothing borrowed. Gives: the value is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*origin)(onnxport_lowering_context cx, onnxport_lowering_origin_view *out);
-    /* The contents of a parameter or buffer of at most 1 MiB, as `constant_data` gives those of a constant;
-     * `dtype` is 0 where it is none, is larger, or is not there yet. What was read is part of the model: it
-     * does not change when the model is given other weights.
+    /* The contents of a parameter or buffer of at most 1 MiB, in the form of `constant_data`; `dtype` is 0 for
+     * other values, larger ones, and missing bytes. Contents that were read become part of the model: they do
+     * not change when the model is given other weights.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: nothing borrowed. Gives: the value is borrowed until the next call into the same table.
@@ -1012,7 +1011,7 @@ struct onnxport_lowering_host {
      * Takes: nothing borrowed. Gives: the value is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*definition)(onnxport_lowering_context cx, uint32_t value, onnxport_lowering_definition_view *out);
-    /* An attribute of the node that computes a value: an integer. `REFUSED` where it states none of this name.
+    /* An integer attribute of the node that computes a value. `REFUSED` if the node does not state it.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
@@ -1031,11 +1030,11 @@ struct onnxport_lowering_host {
 struct onnxport_lowering_definition_view {
     /* The operator: `Cast`. */
     onnxport_str op;
-    /* Its inputs; `ABSENT` for one that is. */
+    /* Its inputs; `ABSENT` for one that is left out. */
     onnxport_slice_uint32 inputs;
 };
 
-/* Where a call comes from. Texts are empty, and the line is 0, where the program does not say. */
+/* Where a call comes from. Unknown texts are empty, and an unknown line is 0. */
 struct onnxport_lowering_origin_view {
     /* The exported node, `conv2d_3`. */
     onnxport_str node;
@@ -1053,7 +1052,7 @@ struct onnxport_lowering_origin_view {
     uint32_t line;
 };
 
-/* What the plugin provides. */
+/* The functions and data that the plugin provides. */
 struct onnxport_executor_table {
     /* The name to show, `ONNX Runtime`.
      * Since contract 1.0. */
@@ -1065,7 +1064,7 @@ struct onnxport_executor_table {
      * Takes: what is passed is borrowed until the call returns. Gives: the value stays valid until `close` takes it back.
      * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
     uint32_t (*open)(onnxport_slice_executor_option_record options, onnxport_executor_handle *out, const onnxport_executor_sink *sink);
-    /* Says what the runtime is, through the sink's `text`: `ONNX Runtime 1.31.1, /path/to/library`.
+    /* Describes the runtime through the sink's `text`: `ONNX Runtime 1.31.1, /path/to/library`.
      * Since contract 1.0.
      * Thread: any, but one at a time for one handle.
      * Takes: what is passed is borrowed until the call returns. Gives: through the sink; borrowed until the sink's function returns.
@@ -1100,10 +1099,10 @@ struct onnxport_executor_table {
      * Takes: what is passed is borrowed until the call returns. Gives: the value stays valid until `unload` takes it back.
      * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
     uint32_t (*load_with)(onnxport_executor_handle runtime, onnxport_str path, onnxport_slice_str values, onnxport_executor_handle *out, const onnxport_executor_sink *sink);
-    /* Runs the model as `ExecutorTable::run` does, but compares where the results are: a result that has the
-     * name, the element type and the extents of one in `expected` is held against it, as `compare/1` does with
-     * tolerances of 0, and told to `meter` instead of being handed over. Other results, and those that cannot be
-     * compared, arrive through the sink's `tensor`. `UNSUPPORTED` where the plugin compares nothing.
+    /* Runs the model like `ExecutorTable::run`, but compares results in place: a result with the name, the element
+     * type and the extents of a tensor in `expected` is compared with it, as `compare/1` does with tolerances of 0,
+     * and `meter` gets the metrics instead of the tensor. All other results arrive through the sink's `tensor`.
+     * `UNSUPPORTED` if the plugin does not compare.
      * Since contract 1.0; optional: null, or beyond the fields of the envelope, where it is not provided.
      * Thread: any, but one at a time for one handle.
      * Takes: what is passed is borrowed until the call returns. Gives: through the sink; borrowed until the sink's function returns.
@@ -1131,7 +1130,7 @@ struct onnxport_executor_tensor_view {
     onnxport_slice_uint8 bytes;
 };
 
-/* Where a call's results and errors go; valid until the call returns. */
+/* The receiver of a call's results and errors; valid until the call returns. */
 struct onnxport_executor_sink {
     /* The receiver, passed to the functions. */
     void *receiver;
@@ -1149,12 +1148,12 @@ struct onnxport_executor_sink {
     void (*error)(void *receiver, onnxport_str message, onnxport_str help);
 };
 
-/* Where what `ExecutorTable::measure` finds goes; valid until the call returns. */
+/* The receiver of the metrics of `ExecutorTable::measure`; valid until the call returns. */
 struct onnxport_executor_meter {
     /* The receiver, passed to the function. */
     void *receiver;
-    /* Takes what was found of the result called `name`: what `finish` and `spread` of `compare/1` state, and the bytes
-     * of the first element of the result that is not the expected one; none where all are.
+    /* Takes the metrics of the result called `name`, as `finish` and `spread` of `compare/1` state them, and the bytes
+     * of its first element that differs from the expected one; empty if none does.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: nothing. */
     void (*found)(void *receiver, onnxport_str name, const onnxport_compare_metrics_record *metrics, const onnxport_compare_spread_record *spread, onnxport_slice_uint64 ulps, onnxport_slice_uint64 decades, onnxport_slice_uint8 first);
@@ -1166,9 +1165,9 @@ struct onnxport_graph_block_view {
     uint64_t parent;
     /* Its inputs, values. */
     onnxport_slice_uint64 inputs;
-    /* Its outputs, values; a value may stand more than once. */
+    /* Its outputs, values; a value may occur more than once. */
     onnxport_slice_uint64 outputs;
-    /* Its nodes, in order; those of nested blocks are not among them. */
+    /* Its nodes, in order, without the nodes of nested blocks. */
     onnxport_slice_uint64 nodes;
 };
 
@@ -1184,7 +1183,7 @@ struct onnxport_graph_node_view {
     onnxport_slice_uint64 inputs;
     /* The outputs, values; `NOTHING` where an optional one is left out. */
     onnxport_slice_uint64 outputs;
-    /* The names of the attributes, sorted. */
+    /* The names of the attributes that the node states, sorted. */
     onnxport_slice_str attributes;
     /* The exported node that it comes from, `conv2d_3`; empty where there is none. */
     onnxport_str exported;
@@ -1192,7 +1191,7 @@ struct onnxport_graph_node_view {
     onnxport_str target;
     /* The path of the module that it comes from, `layer1.0.conv1`; empty for the root. */
     onnxport_str module;
-    /* Bits of `op_trait`: what the definition of the operator says of it. */
+    /* Bits of `op_trait`, from the definition of the operator. */
     uint64_t traits;
 };
 
@@ -1218,7 +1217,7 @@ struct onnxport_graph_attribute_view {
 
 /* A value. */
 struct onnxport_graph_value_view {
-    /* The name; empty for a value that nobody named. It may be made unique when the model is written. */
+    /* The name; empty for an unnamed value. It may be made unique when the model is written. */
     onnxport_str name;
     /* One of `value_kind`. */
     uint32_t kind;
@@ -1232,11 +1231,11 @@ struct onnxport_graph_value_view {
     onnxport_slice_lowering_dim_record dims;
     /* The node or block that defines it; `NOTHING` for an initializer. */
     uint64_t by;
-    /* The position among the outputs or inputs of what defines it. */
+    /* The position among the outputs of the node or the inputs of the block. */
     uint32_t index;
 };
 
-/* One place where a value is read. */
+/* A use of a value. */
 struct onnxport_graph_use_record {
     /* The node. */
     uint64_t node;
@@ -1244,11 +1243,11 @@ struct onnxport_graph_use_record {
     uint32_t index;
 };
 
-/* Where a value is read. */
+/* The uses of a value. */
 struct onnxport_graph_uses_view {
-    /* The nodes, in the order in which they were made. */
+    /* The nodes, in the order of their creation. */
     onnxport_slice_graph_use_record uses;
-    /* How often it stands among the outputs of blocks. */
+    /* How often it is an output of a block. */
     uint32_t returned;
 };
 
@@ -1260,22 +1259,22 @@ struct onnxport_graph_initializer_view {
     uint32_t dense;
     /* The extents. */
     onnxport_slice_uint64 dims;
-    /* The bytes of its elements, row-major and without gaps. */
+    /* The number of bytes of its elements, row-major and without gaps. */
     uint64_t byte_length;
-    /* The storage that holds it; initializers with one number share bytes. Counted from 1 in the order
-     * of the graph's initializers, for the time of the call. */
+    /* The number of the storage that holds it; initializers with the same number share bytes. Counted from 1 in
+     * the order of the graph's initializers; valid during the call. */
     uint64_t storage;
-    /* Where its first element lies in the storage, in elements. */
+    /* The offset of its first element in the storage, in elements. */
     uint64_t offset;
 };
 
-/* How an initializer is made of others. */
+/* The operation that computes an initializer from others. */
 struct onnxport_graph_derivation {
     /* One of `derive`. */
     uint32_t operation;
     /* The inputs, initializers. */
     onnxport_slice_uint64 inputs;
-    /* What else the operation takes. */
+    /* The parameters of the operation. */
     onnxport_slice_int64 parameters;
     /* The number of a `FILL`. */
     double number;
@@ -1324,7 +1323,8 @@ struct onnxport_graph_host {
      * Answers OK, INVALID. */
     uint32_t (*node)(onnxport_graph_context cx, uint64_t node, onnxport_graph_node_view *out);
     /* An attribute of a node. One that the node does not state has the default of the operator's version in the
-     * model; its kind is `NONE` where there is no default. `NodeView::attributes` lists the attributes that the node states.
+     * model; its kind is `NONE` if there is no default. `NodeView::attributes` lists the attributes that the node
+     * states.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: the value is borrowed until the next call into the same table.
@@ -1336,21 +1336,21 @@ struct onnxport_graph_host {
      * Takes: nothing borrowed. Gives: the value is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*value)(onnxport_graph_context cx, uint64_t value, onnxport_graph_value_view *out);
-    /* Where a value is read.
+    /* The uses of a value.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: nothing borrowed. Gives: the value is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*uses)(onnxport_graph_context cx, uint64_t value, onnxport_graph_uses_view *out);
-    /* The name of the model's output at `index`; an output has a name of its own, because a value may be
-     * returned twice.
+    /* The name of the model's output at `index`. Outputs have their own names, since a value may be returned
+     * twice.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: nothing borrowed. Gives: the value is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*output_name)(onnxport_graph_context cx, uint32_t index, onnxport_str *out);
-    /* The contents of an initializer of at most 64 KiB; `dtype` is 0 when the value is none. Parameters
-     * and buffers are none: a graph is to be the same with and without their bytes.
+    /* The contents of an initializer of at most 64 KiB; `dtype` is 0 for any other value. Parameters and buffers
+     * are excluded, since the graph must not depend on their bytes.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: nothing borrowed. Gives: the value is borrowed until the next call into the same table.
@@ -1362,15 +1362,15 @@ struct onnxport_graph_host {
      * Takes: nothing borrowed. Gives: the value is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*contents)(onnxport_graph_context cx, uint64_t value, onnxport_lowering_shape_view *out);
-    /* What an initializer is; `dtype` is 0 when the value is none.
+    /* The description of an initializer; `dtype` is 0 if the value is not an initializer.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: nothing borrowed. Gives: the value is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*initializer)(onnxport_graph_context cx, uint64_t value, onnxport_graph_initializer_view *out);
     /* Copies `out.len()` of an initializer's bytes from byte `offset` of its row-major form. `REFUSED`
-     * when they cannot be read, as those of a weight that nobody gave yet; `INVALID` when they end behind
-     * its last byte.
+     * if they cannot be read, such as the bytes of a missing weight; `INVALID` if the range ends behind the last
+     * byte.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: nothing borrowed. Gives: plain values, the caller's own.
@@ -1387,10 +1387,10 @@ struct onnxport_graph_host {
      * Takes: nothing borrowed. Gives: the value is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*dim_text)(onnxport_graph_context cx, onnxport_lowering_dim_record dim, onnxport_str *out);
-    /* Adds an initializer that is made of others when the model is written, piece by piece, and stores its
-     * id. For what builds a patch or edits the graph; `INVALID` for what only reads it. `REFUSED` when the
-     * operation does not take the inputs: types that it has no arithmetic for, shapes that do not fit,
-     * elements that share bytes. Each operation rounds once, to the type of its inputs.
+    /* Adds an initializer that is computed from others when the model is written, piece by piece, and stores its
+     * id. `INVALID` unless the call builds a patch or edits the graph. `REFUSED` if the operation does not support
+     * the inputs: types without arithmetic, shapes that do not fit, elements that share bytes. Each operation
+     * rounds once, to the type of its inputs.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
@@ -1398,7 +1398,7 @@ struct onnxport_graph_host {
     uint32_t (*derive)(onnxport_graph_context cx, const onnxport_graph_derivation *derivation, uint64_t *out);
 };
 
-/* What the plugin provides. */
+/* The functions and data that the plugin provides. */
 struct onnxport_rules_table {
     /* The rules.
      * Since contract 1.0. */
@@ -1411,7 +1411,7 @@ struct onnxport_rules_table {
      * Takes: what is passed is borrowed until the call returns. Gives: nothing.
      * Answers OK, REFUSED, PANICKED, INVALID. */
     uint32_t (*check)(uint32_t index, const onnxport_table *host, const onnxport_table *graph, onnxport_graph_context cx);
-    /* Describes what stands in the place of what the rule at `index` matched. `OK` after
+    /* Describes the replacement of a match of the rule at `index`. `OK` after
      * `RulesHost::finish`, or as for `RulesTable::check`.
      * Since contract 1.0.
      * Thread: the one of the conversion.
@@ -1427,26 +1427,26 @@ struct onnxport_rules_table {
     uint32_t (*class_of)(uint32_t index, onnxport_rules_class_record *out);
 };
 
-/* How exact a rule or a pass is. A result may differ from what it was by the larger of what `relative` and `ulps`
- * allow; infinities stay what they are, and NaN stays NaN, unless `finite` is 1. */
+/* The exactness of a rule or a pass. A result may change by the larger of the bounds `relative` and `ulps`;
+ * infinities and NaN are preserved, unless `finite` is 1. */
 struct onnxport_rules_class_record {
     /* One of `class`. */
     uint32_t kind;
-    /* By how much a result may differ, as a part of the larger of 1 and its magnitude; 0 where that is not stated. */
+    /* The bound of the change, relative to the larger of 1 and the magnitude of the result; 0 if not stated. */
     double relative;
-    /* By how many units in the last place of its element type a result may differ; 0 where that is not stated. */
+    /* The bound of the change, in units in the last place of the element type; 0 if not stated. */
     double ulps;
     /* The target whose own operators a rule of class `class::TARGET` emits: `onnxruntime`. Empty for the others. */
     onnxport_str target;
-    /* 1 where all of this holds as long as the values that go in are finite; 0 where it always does. */
+    /* 1 if this holds for finite inputs only; 0 if it always does. */
     uint32_t finite;
 };
 
-/* A rule: what it looks for, and what is said about it. */
+/* A rule. */
 struct onnxport_rules_rule_text {
     /* The name, unique in the plugin: `transpose_transpose`. */
     onnxport_str name;
-    /* What it does, in a line. */
+    /* Its effect, in a line. */
     onnxport_str documentation;
     /* The pattern that it replaces: `Transpose(Transpose(x, perm = p), perm = q)`. */
     onnxport_str pattern;
@@ -1454,21 +1454,21 @@ struct onnxport_rules_rule_text {
     uint32_t min_opset;
     /* The highest opset at which it is right. */
     uint32_t max_opset;
-    /* Among several rules for one place, the highest priority is tried first. */
+    /* Among several rules for one node, the highest priority is tried first. */
     int32_t priority;
     /* `rule_flags`. */
     uint32_t flags;
-    /* The names in the pattern whose nodes `Bindings::nodes` tells. */
+    /* The names of nodes in the pattern, in the order of `Bindings::nodes`. */
     onnxport_slice_str nodes;
-    /* The variables whose values `Bindings::values` tells. */
+    /* The variables of values, in the order of `Bindings::values`. */
     onnxport_slice_str values;
-    /* The variables whose extents `Bindings::dims` tells. */
+    /* The variables of extents, in the order of `Bindings::dims`. */
     onnxport_slice_str dims;
-    /* The variables whose attributes `RulesHost::attribute` tells. */
+    /* The variables of attributes, which `RulesHost::attribute` returns. */
     onnxport_slice_str attributes;
 };
 
-/* What a rule matched. */
+/* A match of a rule. */
 struct onnxport_rules_bindings {
     /* The roots of the pattern, whose outputs the patch replaces. */
     onnxport_slice_uint64 roots;
@@ -1480,25 +1480,25 @@ struct onnxport_rules_bindings {
     onnxport_slice_lowering_dim_record dims;
 };
 
-/* What the host offers while a rule is checked or builds its patch. Used on the thread of the call and
- * only until it returns. All functions that return a number return a `status`(crate::status); those
- * that build answer `INVALID` during a check. */
+/* Functions of the host for checking a rule and building its patch. Used on the thread of the call and
+ * only until it returns. All functions that return a number return a `status`(crate::status); functions
+ * that build return `INVALID` during a check. */
 struct onnxport_rules_host {
-    /* What was matched; borrowed until the plugin's next call into the host.
+    /* The match; borrowed until the plugin's next call into the host.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: nothing borrowed. Gives: the value is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*bindings)(onnxport_graph_context cx, onnxport_rules_bindings *out);
-    /* The attribute that the variable at `index` in `RuleText::attributes` stands for: what the node
-     * states, or else the default; of kind `NONE` where there is neither.
+    /* The attribute of the variable at `index` in `RuleText::attributes`: the stated one, or else the default;
+     * its kind is `NONE` if there is neither.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: nothing borrowed. Gives: the value is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*attribute)(onnxport_graph_context cx, uint32_t index, onnxport_graph_attribute_view *out);
-    /* Adds a node in front of what is replaced and stores the ids of its outputs; the number of outputs
-     * is the slice's length.
+    /* Adds a node before the replaced nodes and stores the ids of its outputs; the number of outputs is the
+     * slice's length.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
@@ -1524,21 +1524,21 @@ struct onnxport_rules_host {
      * Takes: what is passed is borrowed until the call returns. Gives: nothing.
      * Answers OK, INVALID. */
     uint32_t (*set_type)(onnxport_graph_context cx, uint64_t value, const onnxport_lowering_type_record *ty);
-    /* Ends the patch: what stands for each output of each root, one root after the other; `NOTHING` for
-     * one that is not read.
+    /* Ends the patch with the replacement of each output of each root, one root after the other; `NOTHING` for
+     * an output that is not read.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: nothing.
      * Answers OK, INVALID. */
     uint32_t (*finish)(onnxport_graph_context cx, onnxport_slice_uint64 outputs);
-    /* Says why the rule does not apply here. `code` is empty for the host's own code.
+    /* Reports why the rule does not apply here. `code` is empty for the host's own code.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: nothing. */
     void (*refuse)(onnxport_graph_context cx, onnxport_str code, onnxport_str message, onnxport_str help);
 };
 
-/* What the plugin provides. */
+/* The functions and data that the plugin provides. */
 struct onnxport_pass_table {
     /* The passes.
      * Since contract 1.0. */
@@ -1563,7 +1563,7 @@ struct onnxport_pass_table {
 struct onnxport_pass_record {
     /* The name, unique in the plugin: `conv_to_matmul`. */
     onnxport_str name;
-    /* What it does, in a line. */
+    /* Its effect, in a line. */
     onnxport_str documentation;
     /* The lowest version of ONNX's own operator set that it knows. */
     uint32_t min_opset;
@@ -1574,7 +1574,7 @@ struct onnxport_pass_record {
     /* One of `when`. */
     uint32_t when;
     /* The further domains that it needs; it does not run on a model that imports one of them at
-     * another version. A domain that the model does not import is no obstacle. */
+     * another version. The model need not import them. */
     onnxport_slice_pass_domain_record domains;
 };
 
@@ -1588,11 +1588,11 @@ struct onnxport_pass_domain_record {
     uint32_t max;
 };
 
-/* What the host offers while a pass runs. Used on the thread of the call and only until it returns. All
+/* Functions of the host for a pass. Used on the thread of the call and only until it returns. All
  * functions that return a number return a `status`(crate::status). */
 struct onnxport_pass_host {
-    /* Says where the nodes go that are added from now on: one of `place`, relative to `node`. They
-     * are taken to come from where `node` comes from. A pass starts without a place.
+    /* Sets the position of nodes that are added from now on: one of `place`, relative to `node`, whose origin
+     * they get. Initially there is no position.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: nothing borrowed. Gives: nothing.
@@ -1624,9 +1624,9 @@ struct onnxport_pass_host {
      * Takes: what is passed is borrowed until the call returns. Gives: nothing.
      * Answers OK, INVALID. */
     uint32_t (*set_type)(onnxport_graph_context cx, uint64_t value, const onnxport_lowering_type_record *ty);
-    /* Makes everything that reads `old`, outputs of blocks included, read `new`; only the node that makes
-     * `new` goes on reading `old`. `new` takes over the name of what a node made when it has none.
-     * `REFUSED` when both cannot have one type.
+    /* Replaces all uses of `old`, including outputs of blocks, with `new`; only the node that computes `new` goes
+     * on reading `old`. If `new` has no name, it gets the name of `old`, if a node computes that.
+     * `REFUSED` if their types are incompatible.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: nothing borrowed. Gives: nothing.
@@ -1650,21 +1650,21 @@ struct onnxport_pass_host {
      * Takes: nothing borrowed. Gives: nothing.
      * Answers OK, INVALID, REFUSED. */
     uint32_t (*remove)(onnxport_graph_context cx, uint64_t node);
-    /* Tells the user something that the pass did or left alone; shown with `--explain-rule`.
+    /* Adds a note for the user about an edit, or a node that the pass does not change; shown with `--explain-rule`.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: nothing.
      * Answers OK, INVALID. */
     uint32_t (*note)(onnxport_graph_context cx, uint64_t node, onnxport_str message);
-    /* Says why the pass cannot do its work on this graph: all its edits are taken back. `code` is empty
-     * for the host's own code.
+    /* Reports why the pass does not apply to this graph; all its edits are rolled back. `code` is empty for the
+     * host's own code.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: nothing. */
     void (*refuse)(onnxport_graph_context cx, onnxport_str code, onnxport_str message, onnxport_str help);
 };
 
-/* What the plugin provides. */
+/* The functions and data that the plugin provides. */
 struct onnxport_compare_table {
     /* The name to show, `CUDA`.
      * Since contract 1.0. */
@@ -1695,7 +1695,7 @@ struct onnxport_compare_table {
      * Takes: what is passed is borrowed until the call returns. Gives: through the sink; borrowed until the sink's function returns.
      * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
     uint32_t (*chunk)(onnxport_executor_handle comparison, onnxport_slice_uint8 got, onnxport_slice_uint8 expected, const onnxport_executor_sink *sink);
-    /* States what was found; after it the comparison is only ended.
+    /* Returns the metrics. Afterwards only `spread` and `end` are called.
      * Since contract 1.0.
      * Thread: any, but one at a time for one handle.
      * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
@@ -1712,9 +1712,9 @@ struct onnxport_compare_table {
      * Takes: nothing borrowed. Gives: nothing. */
     void (*close)(onnxport_executor_handle comparer);
     /* States how the differences are spread. Called after `CompareTable::finish` answered `OK`, at most
-     * once. `ulps` has `ULP_BUCKETS` places and `decades` has `DECADE_BUCKETS`, all 0. Elements that
-     * agree as NaN or as infinities are counted at 0 in both; those where one is NaN or infinite and the
-     * other is not, or is another infinity, in neither. `UNSUPPORTED` where the plugin does not count so.
+     * once. `ulps` has `ULP_BUCKETS` numbers and `decades` has `DECADE_BUCKETS`, all 0. Pairs of NaN and pairs of
+     * equal infinities are counted at 0 in both; other pairs with a NaN or an infinity in neither.
+     * `UNSUPPORTED` if the plugin does not count them.
      * Since contract 1.0; optional: null, or beyond the fields of the envelope, where it is not provided.
      * Thread: any, but one at a time for one handle.
      * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
@@ -1722,9 +1722,9 @@ struct onnxport_compare_table {
     uint32_t (*spread)(onnxport_executor_handle comparison, onnxport_compare_spread_record *out, onnxport_slice_mut_uint64 ulps, onnxport_slice_mut_uint64 decades, const onnxport_executor_sink *sink);
 };
 
-/* The tensors of a comparison, and what is allowed: an element is wrong when
+/* The tensors of a comparison, and the tolerance: an element is wrong if
  * `|got - expected| > atol * s + rtol * |expected|`, where `s` is the largest finite `|expected|` of
- * the tensor, held between `scale_min` and `scale_max`. A NaN equals a NaN, an infinity the same one. */
+ * the tensor, clamped to `scale_min` and `scale_max`. A NaN equals a NaN, an infinity the same one. */
 struct onnxport_compare_pair_record {
     /* The name of the output. */
     onnxport_str name;
@@ -1742,13 +1742,13 @@ struct onnxport_compare_pair_record {
     double scale_max;
 };
 
-/* What a comparison found. */
+/* The metrics of a comparison. */
 struct onnxport_compare_metrics_record {
     /* The number of elements that were compared. */
     uint64_t elements;
     /* How many of them are wrong. */
     uint64_t wrong;
-    /* The position of the first wrong one, row-major; `NOWHERE` when there is none. */
+    /* The position of the first wrong one, row-major; `NOWHERE` if none is wrong. */
     uint64_t first;
     /* The largest `|got - expected|` over the finite elements. */
     double max_abs;
@@ -1779,23 +1779,23 @@ struct onnxport_compare_spread_record {
     uint64_t max_ulps;
 };
 
-/* What the plugin provides. */
+/* The functions and data that the plugin provides. */
 struct onnxport_backend_table {
     /* The backends; users choose one by its id.
      * Since contract 1.0. */
     onnxport_slice_backend_entry entries;
     /* Takes or refuses the nodes of `BackendHost::offered` for the backend at `index`; `host` and
      * `graph` are the envelopes of the `BackendHost` and the `GraphHost`. Called once per conversion.
-     * Returns a `status`(crate::status); after anything but `OK` no node is claimed. May not keep what
-     * it learns for `compile`: nodes may be renumbered in between.
+     * Returns a `status`(crate::status); after anything but `OK` no node is claimed. Ids are not valid in
+     * `compile`: nodes may be renumbered in between.
      * Since contract 1.0.
      * Thread: the one of the conversion.
      * Takes: what is passed is borrowed until the call returns. Gives: nothing.
      * Answers OK, REFUSED, PANICKED, INVALID. */
     uint32_t (*claim)(uint32_t index, const onnxport_table *host, const onnxport_table *graph, onnxport_graph_context cx);
-    /* Compiles `BackendHost::region` for the backend at `index`: emits what replaces it and calls
+    /* Compiles `BackendHost::region` for the backend at `index`: emits its replacement and calls
      * `BackendHost::finish`. Called once per region, in the order of their first nodes. Returns a
-     * `status`(crate::status); after `REFUSED` the region stays as it is, and the report says so.
+     * `status`(crate::status); after `REFUSED` the region stays, and the report says so.
      * Equal regions must give equal results, byte for byte.
      * Since contract 1.0.
      * Thread: the one of the conversion.
@@ -1804,9 +1804,9 @@ struct onnxport_backend_table {
     uint32_t (*compile)(uint32_t index, const onnxport_table *host, const onnxport_table *graph, onnxport_graph_context cx);
 };
 
-/* A backend and what it can take. Read once, when the plugin is attached. */
+/* A backend and its capabilities. Read once, when the plugin is attached. */
 struct onnxport_backend_entry {
-    /* What users call it, `npu`: lower-case letters, digits, `-` and `_`. */
+    /* The id that users write, `npu`: lower-case letters, digits, `-` and `_`. */
     onnxport_str id;
     /* One sentence; may be empty. */
     onnxport_str description;
@@ -1820,11 +1820,11 @@ struct onnxport_backend_entry {
     int64_t domain_version;
     /* The domain of the operators that it emits besides ONNX's own, `com.example.npu`; may be empty. */
     onnxport_str domain;
-    /* What it can take. A node that no record covers is not offered. */
+    /* The operators that it supports. A node that no record covers is not offered. */
     onnxport_slice_backend_op_record ops;
 };
 
-/* Operators that a backend can take, and of what. An empty list stands for everything. */
+/* Operators that a backend supports, with types and ranks. An empty list of types allows all types. */
 struct onnxport_backend_op_record {
     /* The domain; empty for ONNX's own operators. */
     onnxport_str domain;
@@ -1851,11 +1851,11 @@ struct onnxport_backend_op_record {
 
 /* A region that is to be compiled. */
 struct onnxport_backend_region_view {
-    /* A name that no other region of the model has, `npu_0`. */
+    /* The name, unique in the model: `npu_0`. */
     onnxport_str name;
-    /* The nodes, in an order in which each comes after those that it needs. All are in one block. */
+    /* The nodes, all of one block, in topological order. */
     onnxport_slice_uint64 nodes;
-    /* Values from outside that its nodes use, in the order of their first use; none is an initializer. */
+    /* Values from outside that its nodes use, without initializers, in the order of their first use. */
     onnxport_slice_uint64 inputs;
     /* Values of its nodes that are used outside, in the order of the nodes. */
     onnxport_slice_uint64 outputs;
@@ -1863,29 +1863,29 @@ struct onnxport_backend_region_view {
     onnxport_slice_uint64 weights;
 };
 
-/* A node that is to stand in the place of a region, or a part of what does. */
+/* A node of the replacement of a region. */
 struct onnxport_backend_emit_record {
     /* The domain: empty for ONNX's own operators, or `BackendEntry::domain`. */
     onnxport_str domain;
     /* The operator. */
     onnxport_str op;
-    /* The inputs: the region's inputs and weights, constants and outputs that were made in this call;
+    /* The inputs: the region's inputs and weights, and constants and outputs that were created in this call;
      * `NOTHING`(crate::graph::NOTHING) where an optional one is left out. */
     onnxport_slice_uint64 inputs;
-    /* The attributes; no name may stand twice. Blocks cannot be given. */
+    /* The attributes, with different names. Blocks are not allowed. */
     onnxport_slice_graph_attribute_view attributes;
-    /* What the outputs are, one each: `kind` is `TENSOR`. The host infers the types of ONNX's own
-     * operators, and uses these where it cannot. */
+    /* The types of the outputs, of kind `TENSOR`. The host infers the types of ONNX's own operators, and uses
+     * these where it cannot. */
     onnxport_slice_lowering_type_record outputs;
     /* The blob that belongs to the node, or `NO_BLOB`. A blob belongs to one node. */
     uint32_t blob;
-    /* The attribute that holds the blob, as a tensor of bytes. A blob that lies beside the model leaves
-     * it out; `<name>_file` then is the file, relative to the model, `<name>_size` its length in bytes
+    /* The attribute that holds the blob, as a tensor of bytes. It is left out for a blob in its own file;
+     * `<name>_file` then is the file, relative to the model, `<name>_size` its length in bytes
      * and `<name>_sha256` its hash in hexadecimal. */
     onnxport_str blob_attribute;
 };
 
-/* What the host offers during `BackendTable::claim` and `BackendTable::compile`. Used on the thread
+/* Functions of the host for `BackendTable::claim` and `BackendTable::compile`. Used on the thread
  * that made the call and only until that returns. All functions that return a number return a
  * `status`(crate::status); `INVALID` changes nothing. */
 struct onnxport_backend_host {
@@ -1896,15 +1896,15 @@ struct onnxport_backend_host {
      * Takes: nothing borrowed. Gives: the value is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*offered)(onnxport_graph_context cx, onnxport_slice_uint64 *out);
-    /* In `claim`: claims nodes, in any order. Invalid when one was not offered, stands twice or was
+    /* In `claim`: claims nodes, in any order. Invalid if one was not offered, occurs twice or was
      * claimed before; the conversion then fails. `flags` are `claim_flags`.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: nothing.
      * Answers OK, INVALID. */
     uint32_t (*claim)(onnxport_graph_context cx, onnxport_slice_uint64 nodes, uint32_t flags);
-    /* In `claim`: says in a sentence why a node is not claimed. Of several reasons the last counts; for
-     * a node that is claimed, none does.
+    /* In `claim`: states in a sentence why a node is not claimed. The last reason counts; it is ignored if the
+     * node is claimed.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: nothing.
@@ -1922,28 +1922,28 @@ struct onnxport_backend_host {
      * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, INVALID. */
     uint32_t (*constant)(onnxport_graph_context cx, int32_t dtype, onnxport_slice_uint64 dims, onnxport_slice_uint8 bytes, uint64_t *out);
-    /* In `compile`: appends to a blob; the first call for a number makes it. Large blobs go to disk.
-     * Refused when the disk does not take them.
+    /* In `compile`: appends to a blob; the first call for a number creates it. Large blobs are stored on disk.
+     * Refused if they cannot be written.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: nothing.
      * Answers OK, INVALID, REFUSED. */
     uint32_t (*blob)(onnxport_graph_context cx, uint32_t blob, onnxport_slice_uint8 bytes);
-    /* In `compile`: emits a node and stores the ids of its outputs. Invalid when an input is none that
-     * the record allows, or the number of outputs is not that of `node.outputs`.
+    /* In `compile`: emits a node and stores the ids of its outputs. Invalid if the record does not allow an
+     * input, or the number of outputs differs from that of `node.outputs`.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, INVALID. */
     uint32_t (*emit)(onnxport_graph_context cx, const onnxport_backend_emit_record *node, onnxport_slice_mut_uint64 outputs);
-    /* In `compile`: sets what the outputs of the region become, one each and in their order. The host
-     * checks afterwards that types and shapes are the same, and fails the conversion if they are not.
+    /* In `compile`: sets the replacements of the outputs of the region, in their order. The host then checks
+     * that types and shapes are the same, and fails the conversion if they are not.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: nothing.
      * Answers OK, INVALID. */
     uint32_t (*finish)(onnxport_graph_context cx, onnxport_slice_uint64 outputs);
-    /* Says why the plugin returns `REFUSED`. `code` is empty for the host's own code.
+    /* Reports why the plugin returns `REFUSED`. `code` is empty for the host's own code.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: nothing. */
@@ -1952,62 +1952,62 @@ struct onnxport_backend_host {
 
 /* Takes messages. */
 struct onnxport_log_host {
-    /* The largest `level` that is shown; a message above it need not be made.
+    /* The largest `level` that is shown; messages above it need not be created.
      * Since contract 1.0.
      * Thread: any, also several at once.
      * Takes: nothing borrowed. Gives: nothing. */
     uint32_t (*level)(void);
-    /* Takes one message of the plugin with this id. `cx` is that of the call of `lowering/1` which the message
-     * is about, on its thread and before it returns; null for none.
+    /* Takes one message of the plugin with this id. `cx` is the context of the call of `lowering/1` that the message
+     * is about, on its thread and before it returns; null if there is none.
      * Since contract 1.0.
      * Thread: any, also several at once.
      * Takes: what is passed is borrowed until the call returns. Gives: nothing. */
     void (*message)(onnxport_str plugin, uint32_t level, onnxport_str text, onnxport_lowering_context cx);
 };
 
-/* What the plugin provides. */
+/* The functions and data that the plugin provides. */
 struct onnxport_weights_table {
-    /* The tensors that the plugin makes.
+    /* The tensors that the plugin generates.
      * Since contract 1.0. */
     onnxport_slice_weights_tensor_entry tensors;
     /* The transforms that the plugin has.
      * Since contract 1.0. */
     onnxport_slice_weights_transform_entry transforms;
     /* Fills `out` with the bytes of the tensor at `index` from byte `offset` on: dense, row-major,
-     * little-endian. They lie inside of the tensor. Returns a `status`(crate::status).
+     * little-endian. The range lies inside the tensor. Returns a `status`(crate::status).
      * Since contract 1.0.
      * Thread: any, also several at once.
      * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, REFUSED, PANICKED, INVALID. */
     uint32_t (*fill)(uint32_t index, uint64_t offset, onnxport_slice_mut_uint8 out, const onnxport_executor_sink *sink);
-    /* Says what the transform at `index` makes of `input`: hands one tensor without a name and without
-     * bytes to the sink. `REFUSED` for an input that it does not take.
+    /* States the type of the result of the transform at `index` for `input`: hands one tensor without a name and
+     * without bytes to the sink. `REFUSED` for an unsupported input.
      * Since contract 1.0.
      * Thread: any, also several at once.
      * Takes: what is passed is borrowed until the call returns. Gives: through the sink; borrowed until the sink's function returns.
      * Answers OK, REFUSED, PANICKED, INVALID. */
     uint32_t (*output)(uint32_t index, const onnxport_weights_weight_record *input, const onnxport_executor_sink *sink);
-    /* Makes `out` of `bytes`: whole granules of the input, the first of which has the number `first`.
-     * Every granule becomes equally many bytes, the last one perhaps fewer.
+    /* Transforms `bytes`, whole granules of the input from number `first` on, into `out`. All granules become
+     * the same number of bytes, except that the last one may become fewer.
      * Since contract 1.0.
      * Thread: any, also several at once.
      * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, REFUSED, PANICKED, INVALID. */
     uint32_t (*apply)(uint32_t index, const onnxport_weights_weight_record *input, uint64_t first, onnxport_slice_uint8 bytes, onnxport_slice_mut_uint8 out, const onnxport_executor_sink *sink);
-    /* The quantisers that the plugin has.
+    /* The quantizers of the plugin.
      * Since contract 1.0; optional: null, or beyond the fields of the envelope, where it is not provided.
      * Thread: any, also several at once.
      * Takes: nothing borrowed. Gives: the value stays valid for the rest of the process. */
     onnxport_slice_weights_quantiser_entry (*quantisers)(void);
-    /* Quantises a part of a weight with the quantiser at `index`: `weight ≈ (code - zero) * scale`.
-     * `codes` has a place for each of its values; `scales` and `zeros` have one for each block of each row.
-     * All of them hold 0 at first. Codes belong to the scales as the type of the weight stores them:
-     * nothing is rounded afterwards.
+    /* Quantizes a part of a weight with the quantizer at `index`: `weight ≈ (code - zero) * scale`.
+     * `codes` has an element for each value; `scales` and `zeros` have one for each block of each row. All elements
+     * are 0 at first. Codes must fit the scales as rounded to the type of the weight: nothing is rounded
+     * afterwards.
      * 
-     * Scales are finite, not 0, and numbers of that type; they are positive, but for symmetric codes of 4 bits.
+     * Scales are finite, not 0, and numbers of that type; they are positive, except for symmetric codes of 4 bits.
      * Symmetric: every zero is 0, and codes lie between `-2^(bits-1)` and `2^(bits-1) - 1`; otherwise zeros and codes
      * lie between 0 and `2^bits - 1`.
-     * The host refuses what does not.
+     * The host refuses other answers.
      * 
      * A granule gets the same answer in every call, on every thread and in every process, alone and in
      * any part: scales, zeros and codes are written at different times, and from answers to different
@@ -2019,7 +2019,7 @@ struct onnxport_weights_table {
     uint32_t (*quantise)(uint32_t index, const onnxport_weights_rectangle_record *part, onnxport_slice_mut_float scales, onnxport_slice_mut_int32 zeros, onnxport_slice_mut_int32 codes, const onnxport_executor_sink *sink);
 };
 
-/* A tensor that the plugin makes. */
+/* A tensor that the plugin generates. */
 struct onnxport_weights_tensor_entry {
     /* The name, as the program has it. */
     onnxport_str name;
@@ -2047,22 +2047,21 @@ struct onnxport_weights_weight_record {
     onnxport_slice_uint64 dims;
 };
 
-/* A quantiser of the plugin: it chooses the scales, the zero points and the codes of weights that the host
+/* A quantizer of the plugin: it chooses the scales, the zero points and the codes of weights that the host
  * stores as integers. */
 struct onnxport_weights_quantiser_entry {
     /* The name; unique in the plugin. */
     onnxport_str name;
-    /* What it does, one line; may be empty. */
+    /* Its effect, in one line; may be empty. */
     onnxport_str doc;
     /* One of `quantiser_granule`. */
     uint32_t granule;
 };
 
-/* A part of a weight that is quantised. The weight is seen as a matrix: a row per output, and along it the
- * weights that a sum runs over, which are cut into blocks. */
+/* A part of a weight that is quantized. The weight is a matrix with a row per output; each row, over which a sum
+ * runs, is divided into blocks. */
 struct onnxport_weights_rectangle_record {
-    /* The name of the weight, as the program has it. Weights that are the same tensor have the name of the
-     * first of them. */
+    /* The name of the weight, as the program has it. Tied weights have the name of the first of them. */
     onnxport_str name;
     /* The number in `TensorProto.DataType` of the type of the weight, and so of its scales. */
     int32_t dtype;

@@ -39,7 +39,7 @@ traits! {
     ACCUMULATES, "accumulates";
     /// Results differ between runs, or between implementations.
     RANDOM, "random";
-    /// The element types are part of what it computes: it converts, saturates or scales.
+    /// The result depends on the element types: it converts, saturates or scales.
     TYPED, "typed";
     /// It converts between numbers and quantised codes. Runtimes look for it beside each operator, so it stays where it is.
     QUANTIZES, "quantizes";

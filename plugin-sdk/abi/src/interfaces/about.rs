@@ -1,4 +1,4 @@
-//! `about/1`: what a plugin is. The only table that may be read before the plugin is attached.
+//! `about/1`: the description of a plugin. The only table that may be read before the plugin is attached.
 // Generated from plugin-sdk/abi/contract.rs by `cargo xtask gen contract`. Do not edit.
 
 use crate::executor::OptionRecord;
@@ -12,11 +12,11 @@ pub const INTERFACE: &str = "about/1";
 /// The revision of the contract that brought the interface.
 pub const SINCE: crate::Version = crate::Version { major: 1, minor: 0 };
 
-/// What the plugin is.
+/// The description of the plugin.
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]
 pub struct AboutTable {
-    /// The plugin's id, `aten`: what diagnostics and options call it.
+    /// The plugin's id, `aten`, used in diagnostics and options.
     pub id: RStr<'static>,
     /// The plugin's own version, `0.3.1`.
     pub version: RStr<'static>,
@@ -36,9 +36,9 @@ pub struct AboutTable {
     /// - Gives: the value stays valid for the rest of the process.
     /// - Cannot fail.
     pub options: Option<extern "C" fn() -> RSlice<'static, OptionEntry<'static>>>,
-    /// Tells the plugin what the user set, names and values that fit [`AboutTable::options`]; what is not
-    /// among them has its default. Called by every host after the plugin was attached and before another
-    /// table is used, also when nothing was set. A plugin is one for its process: the last call counts.
+    /// Passes the options that the user set, with names and values that fit [`AboutTable::options`]; other options
+    /// have their defaults. Called by every host after the plugin was attached and before another table is used, even
+    /// if nothing was set. The options hold for the whole process; the last call counts.
     ///
     /// - Since contract 1.0; `None` where it is not provided.
     /// - Thread: any, but one at a time for one handle.
@@ -50,7 +50,7 @@ pub struct AboutTable {
 
 crate::table::interface!(AboutTable, INTERFACE, base: 6);
 
-/// Kinds of [`OptionEntry`]: what the text of a value must be.
+/// Kinds of [`OptionEntry`]: the form of a value.
 pub mod option_kind {
     /// Any text.
     pub const TEXT: u32 = 0;

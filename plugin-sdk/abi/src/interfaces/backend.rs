@@ -1,9 +1,9 @@
 //! `backend/1`: a plugin takes parts of a model for hardware.
 //!
-//! A backend states as data what it can take ([`BackendEntry`]). The host holds every node against
-//! that, then asks: [`BackendTable::claim`] is given the nodes that are left, and takes or refuses each
-//! of them. The host forms regions: sets of claimed nodes of one block, convex, as large as they can be.
-//! [`BackendTable::compile`] is called once for each of them, and makes what stands in its place.
+//! A backend states its capabilities as data ([`BackendEntry`]). The host passes the nodes that they cover to
+//! [`BackendTable::claim`], which takes or refuses each of them. The host then forms regions: convex sets of claimed
+//! nodes of one block, as large as possible. [`BackendTable::compile`] is called once for each region and emits
+//! its replacement.
 //!
 //! Both read the model through [`GraphHost`](crate::graph::GraphHost), with the context that they were
 //! called with. All calls come from one thread, one at a time. Everything borrowed from the host is valid
@@ -22,7 +22,7 @@ pub const INTERFACE: &str = "backend/1";
 /// The revision of the contract that brought the interface.
 pub const SINCE: crate::Version = crate::Version { major: 1, minor: 0 };
 
-/// What the plugin provides.
+/// The functions and data that the plugin provides.
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]
 pub struct BackendTable {
@@ -30,17 +30,17 @@ pub struct BackendTable {
     pub entries: RSlice<'static, BackendEntry>,
     /// Takes or refuses the nodes of [`BackendHost::offered`] for the backend at `index`; `host` and
     /// `graph` are the envelopes of the [`BackendHost`] and the `GraphHost`. Called once per conversion.
-    /// Returns a [`status`](crate::status); after anything but `OK` no node is claimed. May not keep what
-    /// it learns for `compile`: nodes may be renumbered in between.
+    /// Returns a [`status`](crate::status); after anything but `OK` no node is claimed. Ids are not valid in
+    /// `compile`: nodes may be renumbered in between.
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the conversion.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`INVALID`](crate::status::INVALID).
     pub claim: extern "C" fn(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32,
-    /// Compiles [`BackendHost::region`] for the backend at `index`: emits what replaces it and calls
+    /// Compiles [`BackendHost::region`] for the backend at `index`: emits its replacement and calls
     /// [`BackendHost::finish`]. Called once per region, in the order of their first nodes. Returns a
-    /// [`status`](crate::status); after `REFUSED` the region stays as it is, and the report says so.
+    /// [`status`](crate::status); after `REFUSED` the region stays, and the report says so.
     /// Equal regions must give equal results, byte for byte.
     ///
     /// - Since contract 1.0.
@@ -52,11 +52,11 @@ pub struct BackendTable {
 
 crate::table::interface!(BackendTable, INTERFACE, base: 3);
 
-/// A backend and what it can take. Read once, when the plugin is attached.
+/// A backend and its capabilities. Read once, when the plugin is attached.
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]
 pub struct BackendEntry {
-    /// What users call it, `npu`: lower-case letters, digits, `-` and `_`.
+    /// The id that users write, `npu`: lower-case letters, digits, `-` and `_`.
     pub id: RStr<'static>,
     /// One sentence; may be empty.
     pub description: RStr<'static>,
@@ -70,7 +70,7 @@ pub struct BackendEntry {
     pub domain_version: i64,
     /// The domain of the operators that it emits besides ONNX's own, `com.example.npu`; may be empty.
     pub domain: RStr<'static>,
-    /// What it can take. A node that no record covers is not offered.
+    /// The operators that it supports. A node that no record covers is not offered.
     pub ops: RSlice<'static, OpRecord>,
 }
 
@@ -80,7 +80,7 @@ pub mod backend_flags {
     pub const SEPARATE: u32 = 1;
 }
 
-/// Operators that a backend can take, and of what. An empty list stands for everything.
+/// Operators that a backend supports, with types and ranks. An empty list of types allows all types.
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]
 pub struct OpRecord {
@@ -107,10 +107,10 @@ pub struct OpRecord {
     pub flags: u32,
 }
 
-/// Where the channels of images are. ONNX's own operators have them first; of other domains the host
-/// does not know, and takes the record's word.
+/// The position of the channels of images. ONNX's own operators have them first; for operators of other domains,
+/// the host relies on the record.
 pub mod layout {
-    /// Anywhere, or the operator has none.
+    /// Any position, or the operator has no channels.
     pub const ANY: u32 = 0;
     /// `N, C, H, W`.
     pub const CHANNELS_FIRST: u32 = 1;
@@ -120,13 +120,13 @@ pub mod layout {
 
 /// Flags of [`OpRecord`].
 pub mod op_flags {
-    /// Extents need not be numbers: they may be expressions over symbols, or unknown.
+    /// Extents may be expressions over symbols, or unknown.
     pub const DYNAMIC: u32 = 1;
 }
 
 /// Flags of [`BackendHost::claim`].
 pub mod claim_flags {
-    /// The nodes come into one region, or none of them does. Without it each is claimed for itself.
+    /// The nodes belong to one region, or none of them does. Without it, each node is claimed separately.
     pub const TOGETHER: u32 = 1;
 }
 
@@ -134,11 +134,11 @@ pub mod claim_flags {
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]
 pub struct RegionView<'a> {
-    /// A name that no other region of the model has, `npu_0`.
+    /// The name, unique in the model: `npu_0`.
     pub name: RStr<'a>,
-    /// The nodes, in an order in which each comes after those that it needs. All are in one block.
+    /// The nodes, all of one block, in topological order.
     pub nodes: RSlice<'a, u64>,
-    /// Values from outside that its nodes use, in the order of their first use; none is an initializer.
+    /// Values from outside that its nodes use, without initializers, in the order of their first use.
     pub inputs: RSlice<'a, u64>,
     /// Values of its nodes that are used outside, in the order of the nodes.
     pub outputs: RSlice<'a, u64>,
@@ -146,10 +146,10 @@ pub struct RegionView<'a> {
     pub weights: RSlice<'a, u64>,
 }
 
-/// The number of [`EmitRecord::blob`] that stands for none.
+/// The number of [`EmitRecord::blob`] for a node without a blob.
 pub const NO_BLOB: u32 = u32::MAX;
 
-/// A node that is to stand in the place of a region, or a part of what does.
+/// A node of the replacement of a region.
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]
 pub struct EmitRecord<'a> {
@@ -157,23 +157,23 @@ pub struct EmitRecord<'a> {
     pub domain: RStr<'a>,
     /// The operator.
     pub op: RStr<'a>,
-    /// The inputs: the region's inputs and weights, constants and outputs that were made in this call;
+    /// The inputs: the region's inputs and weights, and constants and outputs that were created in this call;
     /// [`NOTHING`](crate::graph::NOTHING) where an optional one is left out.
     pub inputs: RSlice<'a, u64>,
-    /// The attributes; no name may stand twice. Blocks cannot be given.
+    /// The attributes, with different names. Blocks are not allowed.
     pub attributes: RSlice<'a, AttributeView<'a>>,
-    /// What the outputs are, one each: `kind` is `TENSOR`. The host infers the types of ONNX's own
-    /// operators, and uses these where it cannot.
+    /// The types of the outputs, of kind `TENSOR`. The host infers the types of ONNX's own operators, and uses
+    /// these where it cannot.
     pub outputs: RSlice<'a, TypeRecord<'a>>,
     /// The blob that belongs to the node, or [`NO_BLOB`]. A blob belongs to one node.
     pub blob: u32,
-    /// The attribute that holds the blob, as a tensor of bytes. A blob that lies beside the model leaves
-    /// it out; `<name>_file` then is the file, relative to the model, `<name>_size` its length in bytes
+    /// The attribute that holds the blob, as a tensor of bytes. It is left out for a blob in its own file;
+    /// `<name>_file` then is the file, relative to the model, `<name>_size` its length in bytes
     /// and `<name>_sha256` its hash in hexadecimal.
     pub blob_attribute: RStr<'a>,
 }
 
-/// What the host offers during [`BackendTable::claim`] and [`BackendTable::compile`]. Used on the thread
+/// Functions of the host for [`BackendTable::claim`] and [`BackendTable::compile`]. Used on the thread
 /// that made the call and only until that returns. All functions that return a number return a
 /// [`status`](crate::status); `INVALID` changes nothing.
 #[repr(C)]
@@ -188,7 +188,7 @@ pub struct BackendHost {
     /// - Gives: the value is borrowed until the next call into the same table.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub offered: for<'a> extern "C" fn(cx: GraphContext, out: &mut RSlice<'a, u64>) -> u32,
-    /// In `claim`: claims nodes, in any order. Invalid when one was not offered, stands twice or was
+    /// In `claim`: claims nodes, in any order. Invalid if one was not offered, occurs twice or was
     /// claimed before; the conversion then fails. `flags` are [`claim_flags`].
     ///
     /// - Since contract 1.0.
@@ -196,8 +196,8 @@ pub struct BackendHost {
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub claim: extern "C" fn(cx: GraphContext, nodes: RSlice<'_, u64>, flags: u32) -> u32,
-    /// In `claim`: says in a sentence why a node is not claimed. Of several reasons the last counts; for
-    /// a node that is claimed, none does.
+    /// In `claim`: states in a sentence why a node is not claimed. The last reason counts; it is ignored if the
+    /// node is claimed.
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
@@ -226,16 +226,16 @@ pub struct BackendHost {
         bytes: RSlice<'_, u8>,
         out: &mut u64,
     ) -> u32,
-    /// In `compile`: appends to a blob; the first call for a number makes it. Large blobs go to disk.
-    /// Refused when the disk does not take them.
+    /// In `compile`: appends to a blob; the first call for a number creates it. Large blobs are stored on disk.
+    /// Refused if they cannot be written.
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID), [`REFUSED`](crate::status::REFUSED).
     pub blob: extern "C" fn(cx: GraphContext, blob: u32, bytes: RSlice<'_, u8>) -> u32,
-    /// In `compile`: emits a node and stores the ids of its outputs. Invalid when an input is none that
-    /// the record allows, or the number of outputs is not that of `node.outputs`.
+    /// In `compile`: emits a node and stores the ids of its outputs. Invalid if the record does not allow an
+    /// input, or the number of outputs differs from that of `node.outputs`.
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
@@ -243,15 +243,15 @@ pub struct BackendHost {
     /// - Gives: plain values, the caller's own.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub emit: extern "C" fn(cx: GraphContext, node: &EmitRecord<'_>, outputs: RSliceMut<'_, u64>) -> u32,
-    /// In `compile`: sets what the outputs of the region become, one each and in their order. The host
-    /// checks afterwards that types and shapes are the same, and fails the conversion if they are not.
+    /// In `compile`: sets the replacements of the outputs of the region, in their order. The host then checks
+    /// that types and shapes are the same, and fails the conversion if they are not.
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub finish: extern "C" fn(cx: GraphContext, outputs: RSlice<'_, u64>) -> u32,
-    /// Says why the plugin returns `REFUSED`. `code` is empty for the host's own code.
+    /// Reports why the plugin returns `REFUSED`. `code` is empty for the host's own code.
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.

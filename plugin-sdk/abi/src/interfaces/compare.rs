@@ -1,6 +1,6 @@
-//! `compare/1`: a plugin says how far tensors are from what they should be.
+//! `compare/1`: a plugin compares tensors with expected ones.
 //!
-//! A comparison sees two tensors of one element type and shape in chunks, so that neither has to be in
+//! A comparison gets two tensors of one element type and shape in chunks, so that neither has to be in
 //! the plugin's memory, or on its device, as a whole. The host gives all chunks of the expected tensor
 //! to [`CompareTable::scan`] first, then all pairs to [`CompareTable::chunk`], both in order. One
 //! comparison is used by one thread at a time. All functions may block.
@@ -18,22 +18,22 @@ pub const INTERFACE: &str = "compare/1";
 /// The revision of the contract that brought the interface.
 pub const SINCE: crate::Version = crate::Version { major: 1, minor: 0 };
 
-/// The position that stands for none.
+/// The position if there is none.
 pub const NOWHERE: u64 = u64::MAX;
 
 /// The buckets of the histogram of distances in units of the last place: a distance is counted at the number
 /// of its bits, 0 at 0, 1 at 1, 2 and 3 at 2, 4 to 7 at 3.
 pub const ULP_BUCKETS: u32 = 65;
 
-/// The buckets of the histogram of `|got - expected|`: at 0 those that are 0, at 1 those below
+/// The buckets of the histogram of `|got - expected|`: at 0 the number of zeros, at 1 of numbers below
 /// `10^FIRST_DECADE`, then one for each power of ten, from the power itself to below the next, and at the end
-/// what is `10^20` and more. The powers are the `f64` numbers nearest to them.
+/// one for `10^20` and more. The powers are rounded to the nearest `f64`.
 pub const DECADE_BUCKETS: u32 = 43;
 
 /// The exponent of the first power of ten with a bucket of its own.
 pub const FIRST_DECADE: i32 = -20;
 
-/// What the plugin provides.
+/// The functions and data that the plugin provides.
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]
 pub struct CompareTable {
@@ -74,7 +74,7 @@ pub struct CompareTable {
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`UNSUPPORTED`](crate::status::UNSUPPORTED).
     pub chunk:
         extern "C" fn(comparison: Handle, got: RSlice<'_, u8>, expected: RSlice<'_, u8>, sink: &Sink) -> u32,
-    /// States what was found; after it the comparison is only ended.
+    /// Returns the metrics. Afterwards only `spread` and `end` are called.
     ///
     /// - Since contract 1.0.
     /// - Thread: any, but one at a time for one handle.
@@ -97,9 +97,9 @@ pub struct CompareTable {
     /// - Cannot fail.
     pub close: extern "C" fn(comparer: Handle),
     /// States how the differences are spread. Called after [`CompareTable::finish`] answered `OK`, at most
-    /// once. `ulps` has [`ULP_BUCKETS`] places and `decades` has [`DECADE_BUCKETS`], all 0. Elements that
-    /// agree as NaN or as infinities are counted at 0 in both; those where one is NaN or infinite and the
-    /// other is not, or is another infinity, in neither. `UNSUPPORTED` where the plugin does not count so.
+    /// once. `ulps` has [`ULP_BUCKETS`] numbers and `decades` has [`DECADE_BUCKETS`], all 0. Pairs of NaN and pairs of
+    /// equal infinities are counted at 0 in both; other pairs with a NaN or an infinity in neither.
+    /// `UNSUPPORTED` if the plugin does not count them.
     ///
     /// - Since contract 1.0; `None` where it is not provided.
     /// - Thread: any, but one at a time for one handle.
@@ -119,9 +119,9 @@ pub struct CompareTable {
 
 crate::table::interface!(CompareTable, INTERFACE, base: 8);
 
-/// The tensors of a comparison, and what is allowed: an element is wrong when
+/// The tensors of a comparison, and the tolerance: an element is wrong if
 /// `|got - expected| > atol * s + rtol * |expected|`, where `s` is the largest finite `|expected|` of
-/// the tensor, held between `scale_min` and `scale_max`. A NaN equals a NaN, an infinity the same one.
+/// the tensor, clamped to `scale_min` and `scale_max`. A NaN equals a NaN, an infinity the same one.
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]
 pub struct PairRecord<'a> {
@@ -141,7 +141,7 @@ pub struct PairRecord<'a> {
     pub scale_max: f64,
 }
 
-/// What a comparison found.
+/// The metrics of a comparison.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, StableAbi)]
 pub struct MetricsRecord {
@@ -149,7 +149,7 @@ pub struct MetricsRecord {
     pub elements: u64,
     /// How many of them are wrong.
     pub wrong: u64,
-    /// The position of the first wrong one, row-major; [`NOWHERE`] when there is none.
+    /// The position of the first wrong one, row-major; [`NOWHERE`] if none is wrong.
     pub first: u64,
     /// The largest `|got - expected|` over the finite elements.
     pub max_abs: f64,

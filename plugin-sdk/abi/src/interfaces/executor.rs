@@ -16,7 +16,7 @@ pub const INTERFACE: &str = "executor/1";
 /// The revision of the contract that brought the interface.
 pub const SINCE: crate::Version = crate::Version { major: 1, minor: 0 };
 
-/// What the plugin provides.
+/// The functions and data that the plugin provides.
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]
 pub struct ExecutorTable {
@@ -31,7 +31,7 @@ pub struct ExecutorTable {
     /// - Gives: the value stays valid until `close` takes it back.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`UNSUPPORTED`](crate::status::UNSUPPORTED).
     pub open: extern "C" fn(options: RSlice<'_, OptionRecord<'_>>, out: &mut Handle, sink: &Sink) -> u32,
-    /// Says what the runtime is, through the sink's `text`: `ONNX Runtime 1.31.1, /path/to/library`.
+    /// Describes the runtime through the sink's `text`: `ONNX Runtime 1.31.1, /path/to/library`.
     ///
     /// - Since contract 1.0.
     /// - Thread: any, but one at a time for one handle.
@@ -86,10 +86,10 @@ pub struct ExecutorTable {
             sink: &Sink,
         ) -> u32,
     >,
-    /// Runs the model as [`ExecutorTable::run`] does, but compares where the results are: a result that has the
-    /// name, the element type and the extents of one in `expected` is held against it, as `compare/1` does with
-    /// tolerances of 0, and told to `meter` instead of being handed over. Other results, and those that cannot be
-    /// compared, arrive through the sink's `tensor`. `UNSUPPORTED` where the plugin compares nothing.
+    /// Runs the model like [`ExecutorTable::run`], but compares results in place: a result with the name, the element
+    /// type and the extents of a tensor in `expected` is compared with it, as `compare/1` does with tolerances of 0,
+    /// and `meter` gets the metrics instead of the tensor. All other results arrive through the sink's `tensor`.
+    /// `UNSUPPORTED` if the plugin does not compare.
     ///
     /// - Since contract 1.0; `None` where it is not provided.
     /// - Thread: any, but one at a time for one handle.
@@ -143,7 +143,7 @@ pub struct TensorView<'a> {
     pub bytes: RSlice<'a, u8>,
 }
 
-/// Where a call's results and errors go; valid until the call returns.
+/// The receiver of a call's results and errors; valid until the call returns.
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]
 pub struct Sink {
@@ -169,14 +169,14 @@ pub struct Sink {
     pub error: extern "C" fn(receiver: *mut c_void, message: RStr<'_>, help: RStr<'_>),
 }
 
-/// Where what [`ExecutorTable::measure`] finds goes; valid until the call returns.
+/// The receiver of the metrics of [`ExecutorTable::measure`]; valid until the call returns.
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]
 pub struct Meter {
     /// The receiver, passed to the function.
     pub receiver: *mut c_void,
-    /// Takes what was found of the result called `name`: what `finish` and `spread` of `compare/1` state, and the bytes
-    /// of the first element of the result that is not the expected one; none where all are.
+    /// Takes the metrics of the result called `name`, as `finish` and `spread` of `compare/1` state them, and the bytes
+    /// of its first element that differs from the expected one; empty if none does.
     ///
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: what is passed is borrowed until the call returns.

@@ -4,8 +4,8 @@
 //! `pass/1`, `backend/1`) pass the envelope of the [`GraphHost`] beside that of their own table, with
 //! one context for both.
 //!
-//! Ids are 64 bits wide. Their upper half says what they name and which call of the plugin they were
-//! given to; an id of another call, of another kind, or of something that was removed is answered with
+//! Ids are 64 bits wide. The upper half holds the kind of the object and the call of the plugin that got the
+//! id. An id of another call, of another kind, or of an object that was removed is
 //! [`INVALID`](crate::status::INVALID).
 //!
 //! Everything borrowed from the host is valid until the plugin's next call into the host.
@@ -26,7 +26,7 @@ pub const INTERFACE: &str = "graph/1";
 /// The revision of the contract that brought the interface.
 pub const SINCE: crate::Version = crate::Version { major: 1, minor: 0 };
 
-/// The id that stands for nothing: an optional input that is left out.
+/// The id of an optional input that is left out.
 pub const NOTHING: u64 = 0;
 
 /// The graph that a plugin was called for; meaningful only to the host that made it.
@@ -42,9 +42,9 @@ pub struct BlockView<'a> {
     pub parent: u64,
     /// Its inputs, values.
     pub inputs: RSlice<'a, u64>,
-    /// Its outputs, values; a value may stand more than once.
+    /// Its outputs, values; a value may occur more than once.
     pub outputs: RSlice<'a, u64>,
-    /// Its nodes, in order; those of nested blocks are not among them.
+    /// Its nodes, in order, without the nodes of nested blocks.
     pub nodes: RSlice<'a, u64>,
 }
 
@@ -67,10 +67,9 @@ pub mod op_trait {
     pub const ACCUMULATES: u64 = 64;
     /// Results differ between runs, or between implementations.
     pub const RANDOM: u64 = 128;
-    /// The element types are part of what it computes: it converts, saturates or scales.
+    /// The result depends on the element types: it converts, saturates or scales.
     pub const TYPED: u64 = 256;
-    /// It converts between numbers and quantised codes. Runtimes look for it beside each operator, so it stays where
-    /// it is.
+    /// It converts between numbers and quantized codes. Runtimes look for it beside each operator, so it is not moved.
     pub const QUANTIZES: u64 = 512;
     /// It rounds, compares or selects: a tiny difference in an input can make a large one in a result.
     pub const DISCONTINUOUS: u64 = 1024;
@@ -94,7 +93,7 @@ pub struct NodeView<'a> {
     pub inputs: RSlice<'a, u64>,
     /// The outputs, values; [`NOTHING`] where an optional one is left out.
     pub outputs: RSlice<'a, u64>,
-    /// The names of the attributes, sorted.
+    /// The names of the attributes that the node states, sorted.
     pub attributes: RSlice<'a, RStr<'a>>,
     /// The exported node that it comes from, `conv2d_3`; empty where there is none.
     pub exported: RStr<'a>,
@@ -102,7 +101,7 @@ pub struct NodeView<'a> {
     pub target: RStr<'a>,
     /// The path of the module that it comes from, `layer1.0.conv1`; empty for the root.
     pub module: RStr<'a>,
-    /// Bits of [`op_trait`]: what the definition of the operator says of it.
+    /// Bits of [`op_trait`], from the definition of the operator.
     pub traits: u64,
 }
 
@@ -136,9 +135,9 @@ pub struct AttributeView<'a> {
     pub tensor: DataView<'a>,
 }
 
-/// Kinds of [`ValueView`]: what a value holds.
+/// Kinds of [`ValueView`].
 pub mod value_kind {
-    /// Nothing is known.
+    /// The kind is not known.
     pub const UNKNOWN: u32 = 0;
     /// A tensor.
     pub const TENSOR: u32 = 1;
@@ -146,7 +145,7 @@ pub mod value_kind {
     pub const SEQUENCE: u32 = 2;
 }
 
-/// What defines a value.
+/// The kinds of definitions of values.
 pub mod definition {
     /// It is the input at `index` of the block `by`.
     pub const INPUT: u32 = 1;
@@ -160,7 +159,7 @@ pub mod definition {
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]
 pub struct ValueView<'a> {
-    /// The name; empty for a value that nobody named. It may be made unique when the model is written.
+    /// The name; empty for an unnamed value. It may be made unique when the model is written.
     pub name: RStr<'a>,
     /// One of [`value_kind`].
     pub kind: u32,
@@ -174,11 +173,11 @@ pub struct ValueView<'a> {
     pub dims: RSlice<'a, DimRecord>,
     /// The node or block that defines it; [`NOTHING`] for an initializer.
     pub by: u64,
-    /// The position among the outputs or inputs of what defines it.
+    /// The position among the outputs of the node or the inputs of the block.
     pub index: u32,
 }
 
-/// One place where a value is read.
+/// A use of a value.
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]
 pub struct UseRecord {
@@ -188,13 +187,13 @@ pub struct UseRecord {
     pub index: u32,
 }
 
-/// Where a value is read.
+/// The uses of a value.
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]
 pub struct UsesView<'a> {
-    /// The nodes, in the order in which they were made.
+    /// The nodes, in the order of their creation.
     pub uses: RSlice<'a, UseRecord>,
-    /// How often it stands among the outputs of blocks.
+    /// How often it is an output of a block.
     pub returned: u32,
 }
 
@@ -208,28 +207,28 @@ pub struct InitializerView<'a> {
     pub dense: u32,
     /// The extents.
     pub dims: RSlice<'a, u64>,
-    /// The bytes of its elements, row-major and without gaps.
+    /// The number of bytes of its elements, row-major and without gaps.
     pub byte_length: u64,
-    /// The storage that holds it; initializers with one number share bytes. Counted from 1 in the order
-    /// of the graph's initializers, for the time of the call.
+    /// The number of the storage that holds it; initializers with the same number share bytes. Counted from 1 in
+    /// the order of the graph's initializers; valid during the call.
     pub storage: u64,
-    /// Where its first element lies in the storage, in elements.
+    /// The offset of its first element in the storage, in elements.
     pub offset: u64,
 }
 
-/// What a [`Derivation`] does.
+/// Operations of a [`Derivation`].
 pub mod derive {
-    /// The inputs one behind the other; `parameters`: the axis.
+    /// The inputs, concatenated; `parameters`: the axis.
     pub const CONCAT: u32 = 0;
     /// The sum of two inputs, which are broadcast as ONNX does.
     pub const ADD: u32 = 1;
-    /// The first input less the second one.
+    /// The first input minus the second one.
     pub const SUB: u32 = 2;
     /// The product of two inputs.
     pub const MUL: u32 = 3;
     /// The first input divided by the second one.
     pub const DIV: u32 = 4;
-    /// The input with the other sign.
+    /// The input, negated.
     pub const NEG: u32 = 5;
     /// The square root of the input.
     pub const SQRT: u32 = 6;
@@ -237,22 +236,22 @@ pub mod derive {
     pub const RECIPROCAL: u32 = 7;
     /// The input in another type, rounded to the nearest value; `parameters`: the type.
     pub const CAST: u32 = 8;
-    /// The input with its axes in another order; `parameters`: the axes.
+    /// The input, transposed; `parameters`: the axes.
     pub const TRANSPOSE: u32 = 9;
     /// The input in another shape, in the same order; `parameters`: the extents.
     pub const RESHAPE: u32 = 10;
     /// The input, repeated along axes of extent 1 and new leading ones; `parameters`: the extents.
     pub const EXPAND: u32 = 11;
-    /// A part of the input; `parameters`: the axis, the first place, the place behind the last one, and the
+    /// A slice of the input; `parameters`: the axis, the first index, the index behind the last one, and the
     /// step, which is positive.
     pub const SLICE: u32 = 12;
     /// A scalar of the input's type: `number`, rounded to the nearest value.
     pub const FILL: u32 = 13;
-    /// The sums along axes, which go; `parameters`: the axes.
+    /// The sums along axes, which are removed; `parameters`: the axes.
     pub const SUM: u32 = 14;
 }
 
-/// How an initializer is made of others.
+/// The operation that computes an initializer from others.
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]
 pub struct Derivation<'a> {
@@ -260,7 +259,7 @@ pub struct Derivation<'a> {
     pub operation: u32,
     /// The inputs, initializers.
     pub inputs: RSlice<'a, u64>,
-    /// What else the operation takes.
+    /// The parameters of the operation.
     pub parameters: RSlice<'a, i64>,
     /// The number of a `FILL`.
     pub number: f64,
@@ -322,7 +321,8 @@ pub struct GraphHost {
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub node: for<'a> extern "C" fn(cx: GraphContext, node: u64, out: &mut NodeView<'a>) -> u32,
     /// An attribute of a node. One that the node does not state has the default of the operator's version in the
-    /// model; its kind is `NONE` where there is no default. `NodeView::attributes` lists the attributes that the node states.
+    /// model; its kind is `NONE` if there is no default. `NodeView::attributes` lists the attributes that the node
+    /// states.
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
@@ -343,7 +343,7 @@ pub struct GraphHost {
     /// - Gives: the value is borrowed until the next call into the same table.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub value: for<'a> extern "C" fn(cx: GraphContext, value: u64, out: &mut ValueView<'a>) -> u32,
-    /// Where a value is read.
+    /// The uses of a value.
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
@@ -351,8 +351,8 @@ pub struct GraphHost {
     /// - Gives: the value is borrowed until the next call into the same table.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub uses: for<'a> extern "C" fn(cx: GraphContext, value: u64, out: &mut UsesView<'a>) -> u32,
-    /// The name of the model's output at `index`; an output has a name of its own, because a value may be
-    /// returned twice.
+    /// The name of the model's output at `index`. Outputs have their own names, since a value may be returned
+    /// twice.
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
@@ -360,8 +360,8 @@ pub struct GraphHost {
     /// - Gives: the value is borrowed until the next call into the same table.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub output_name: for<'a> extern "C" fn(cx: GraphContext, index: u32, out: &mut RStr<'a>) -> u32,
-    /// The contents of an initializer of at most 64 KiB; `dtype` is 0 when the value is none. Parameters
-    /// and buffers are none: a graph is to be the same with and without their bytes.
+    /// The contents of an initializer of at most 64 KiB; `dtype` is 0 for any other value. Parameters and buffers
+    /// are excluded, since the graph must not depend on their bytes.
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
@@ -377,7 +377,7 @@ pub struct GraphHost {
     /// - Gives: the value is borrowed until the next call into the same table.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub contents: for<'a> extern "C" fn(cx: GraphContext, value: u64, out: &mut ShapeView<'a>) -> u32,
-    /// What an initializer is; `dtype` is 0 when the value is none.
+    /// The description of an initializer; `dtype` is 0 if the value is not an initializer.
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
@@ -387,8 +387,8 @@ pub struct GraphHost {
     pub initializer:
         for<'a> extern "C" fn(cx: GraphContext, value: u64, out: &mut InitializerView<'a>) -> u32,
     /// Copies `out.len()` of an initializer's bytes from byte `offset` of its row-major form. `REFUSED`
-    /// when they cannot be read, as those of a weight that nobody gave yet; `INVALID` when they end behind
-    /// its last byte.
+    /// if they cannot be read, such as the bytes of a missing weight; `INVALID` if the range ends behind the last
+    /// byte.
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
@@ -412,10 +412,10 @@ pub struct GraphHost {
     /// - Gives: the value is borrowed until the next call into the same table.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub dim_text: for<'a> extern "C" fn(cx: GraphContext, dim: DimRecord, out: &mut RStr<'a>) -> u32,
-    /// Adds an initializer that is made of others when the model is written, piece by piece, and stores its
-    /// id. For what builds a patch or edits the graph; `INVALID` for what only reads it. `REFUSED` when the
-    /// operation does not take the inputs: types that it has no arithmetic for, shapes that do not fit,
-    /// elements that share bytes. Each operation rounds once, to the type of its inputs.
+    /// Adds an initializer that is computed from others when the model is written, piece by piece, and stores its
+    /// id. `INVALID` unless the call builds a patch or edits the graph. `REFUSED` if the operation does not support
+    /// the inputs: types without arithmetic, shapes that do not fit, elements that share bytes. Each operation
+    /// rounds once, to the type of its inputs.
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.

@@ -1,7 +1,7 @@
-//! `log/1`: a plugin tells the user something.
+//! `log/1`: a plugin sends messages to the user.
 //!
-//! A host-side interface: no plugin provides it. The host collects what plugins say during a run and shows it
-//! with its own diagnostics, never on standard output.
+//! A host-side interface: no plugin provides it. The host collects messages during a run and shows them with its
+//! own diagnostics, never on standard output.
 // Generated from plugin-sdk/abi/contract.rs by `cargo xtask gen contract`. Do not edit.
 
 use crate::RStr;
@@ -14,11 +14,11 @@ pub const INTERFACE: &str = "log/1";
 /// The revision of the contract that brought the interface.
 pub const SINCE: crate::Version = crate::Version { major: 1, minor: 0 };
 
-/// How much a message matters.
+/// The importance of a message.
 pub mod level {
     /// The result may not be what the user expects.
     pub const WARN: u32 = 1;
-    /// For a user who wants to follow what happens.
+    /// Progress, for an interested user.
     pub const INFO: u32 = 2;
     /// For the plugin's author.
     pub const DEBUG: u32 = 3;
@@ -28,15 +28,15 @@ pub mod level {
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]
 pub struct LogHost {
-    /// The largest [`level`] that is shown; a message above it need not be made.
+    /// The largest [`level`] that is shown; messages above it need not be created.
     ///
     /// - Since contract 1.0.
     /// - Thread: any, also several at once.
     /// - Takes: nothing borrowed.
     /// - Answers a number that is no status.
     pub level: extern "C" fn() -> u32,
-    /// Takes one message of the plugin with this id. `cx` is that of the call of `lowering/1` which the message
-    /// is about, on its thread and before it returns; null for none.
+    /// Takes one message of the plugin with this id. `cx` is the context of the call of `lowering/1` that the message
+    /// is about, on its thread and before it returns; null if there is none.
     ///
     /// - Since contract 1.0.
     /// - Thread: any, also several at once.

@@ -19,7 +19,7 @@ pub const SINCE: crate::Version = crate::Version { major: 1, minor: 0 };
 /// The id that stands for an absent value.
 pub const ABSENT: u32 = u32::MAX;
 
-/// What the plugin provides.
+/// The functions and data that the plugin provides.
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]
 pub struct LoweringTable {
@@ -165,7 +165,7 @@ pub struct RangeRecord {
     pub max: i64,
 }
 
-/// What is known about a value or a result.
+/// The type of a value or a result, as far as it is known.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, StableAbi)]
 pub struct TypeRecord<'a> {
@@ -191,7 +191,7 @@ pub struct CallView<'a> {
     pub args: RSlice<'a, ArgRecord<'a>>,
     /// The elements of all lists.
     pub elements: RSlice<'a, ArgRecord<'a>>,
-    /// The results with what the program states about them; lists are flattened.
+    /// The results with their types as the program states them; lists are flattened.
     pub results: RSlice<'a, TypeRecord<'a>>,
 }
 
@@ -276,7 +276,7 @@ pub struct ShapeView<'a> {
     pub dims: RSlice<'a, DimRecord>,
 }
 
-/// What a nested graph takes and gives.
+/// The types of the inputs and outputs of a nested graph.
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]
 pub struct GraphView<'a> {
@@ -304,7 +304,7 @@ pub mod dim_op {
     pub const MAX: u32 = 6;
 }
 
-/// What the host offers while it lowers a call. Used on the thread that called
+/// Functions of the host for lowering a call. Used on the thread that called
 /// [`LoweringTable::lower`] and only until that returns.
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]
@@ -325,8 +325,8 @@ pub struct LoweringHost {
     /// - Gives: the value is borrowed until the next call into the same table.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub value_type: for<'a> extern "C" fn(cx: Context, value: u32, out: &mut TypeRecord<'a>) -> u32,
-    /// The contents of a small constant (at most 64 KiB); `dtype` is 0 when it is none. Parameters and
-    /// buffers are none: their bytes are not read.
+    /// The contents of a small constant (at most 64 KiB); `dtype` is 0 for any other value. The bytes of parameters
+    /// and buffers are not read.
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
@@ -380,7 +380,7 @@ pub struct LoweringHost {
         bytes: RSlice<'_, u8>,
         out: &mut u32,
     ) -> u32,
-    /// Emits what computes `dims` at run time, as an i64 vector, and stores its id.
+    /// Emits nodes that compute `dims` at run time, as an i64 vector, and stores its id.
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
@@ -395,7 +395,7 @@ pub struct LoweringHost {
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub set_type: extern "C" fn(cx: Context, value: u32, ty: &TypeRecord<'_>) -> u32,
-    /// What a nested graph takes and gives.
+    /// The types of the inputs and outputs of a nested graph.
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
@@ -444,7 +444,7 @@ pub struct LoweringHost {
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub finish: extern "C" fn(cx: Context, results: RSlice<'_, u32>) -> u32,
-    /// Says why the call cannot be lowered. `code` is empty for the host's own code; any other is shown after
+    /// Reports why the call cannot be lowered. `code` is empty for the host's own code; any other is shown after
     /// the plugin's id, `mylib:W01`.
     ///
     /// - Since contract 1.0.
@@ -452,10 +452,9 @@ pub struct LoweringHost {
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Cannot fail.
     pub refuse: extern "C" fn(cx: Context, code: RStr<'_>, message: RStr<'_>, help: RStr<'_>),
-    /// Begins the body of a local function, of which `call` is a call: its domain, its name, the values and
-    /// attributes that it passes. Nodes are emitted into the body until it ends, and a value from outside is
-    /// not valid there. Stores the ids of the body's inputs, one for each that the call passes and typed as
-    /// that.
+    /// Begins the body of a local function. `call` is a call of it: its domain, its name, the values and
+    /// attributes that are passed. Nodes are emitted into the body until it ends, and a value from outside is
+    /// not valid there. Stores the ids of the body's inputs, one of the same type for each value that is passed.
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
@@ -481,9 +480,9 @@ pub struct LoweringHost {
     /// - Gives: the value is borrowed until the next call into the same table.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub origin: for<'a> extern "C" fn(cx: Context, out: &mut OriginView<'a>) -> u32,
-    /// The contents of a parameter or buffer of at most 1 MiB, as `constant_data` gives those of a constant;
-    /// `dtype` is 0 where it is none, is larger, or is not there yet. What was read is part of the model: it
-    /// does not change when the model is given other weights.
+    /// The contents of a parameter or buffer of at most 1 MiB, in the form of `constant_data`; `dtype` is 0 for
+    /// other values, larger ones, and missing bytes. Contents that were read become part of the model: they do
+    /// not change when the model is given other weights.
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
@@ -499,7 +498,7 @@ pub struct LoweringHost {
     /// - Gives: the value is borrowed until the next call into the same table.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub definition: for<'a> extern "C" fn(cx: Context, value: u32, out: &mut DefinitionView<'a>) -> u32,
-    /// An attribute of the node that computes a value: an integer. `REFUSED` where it states none of this name.
+    /// An integer attribute of the node that computes a value. `REFUSED` if the node does not state it.
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
@@ -525,11 +524,11 @@ crate::table::interface!(LoweringHost, INTERFACE, base: 24);
 pub struct DefinitionView<'a> {
     /// The operator: `Cast`.
     pub op: RStr<'a>,
-    /// Its inputs; [`ABSENT`] for one that is.
+    /// Its inputs; [`ABSENT`] for one that is left out.
     pub inputs: RSlice<'a, u32>,
 }
 
-/// Where a call comes from. Texts are empty, and the line is 0, where the program does not say.
+/// Where a call comes from. Unknown texts are empty, and an unknown line is 0.
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]
 pub struct OriginView<'a> {

@@ -1,8 +1,8 @@
 //! `pass/1`: a plugin edits the whole graph.
 //!
-//! A pass reads by `graph/1` and edits by [`PassHost`], in a transaction: when it returns, the host checks
-//! the graph against the rules of ONNX and what the program states, and takes all edits back when the
-//! pass broke it, refused or panicked.
+//! A pass reads through `graph/1` and edits through [`PassHost`], in a transaction: when it returns, the host
+//! checks the graph against the rules of ONNX and the types that the program states. It rolls all edits back if
+//! the graph is not valid, or if the pass refused or panicked.
 // Generated from plugin-sdk/abi/contract.rs by `cargo xtask gen contract`. Do not edit.
 
 use crate::graph::AttributeView;
@@ -19,7 +19,7 @@ pub const INTERFACE: &str = "pass/1";
 /// The revision of the contract that brought the interface.
 pub const SINCE: crate::Version = crate::Version { major: 1, minor: 0 };
 
-/// What the plugin provides.
+/// The functions and data that the plugin provides.
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]
 pub struct PassTable {
@@ -52,7 +52,7 @@ crate::table::interface!(PassTable, INTERFACE, base: 2);
 pub struct PassRecord {
     /// The name, unique in the plugin: `conv_to_matmul`.
     pub name: RStr<'static>,
-    /// What it does, in a line.
+    /// Its effect, in a line.
     pub documentation: RStr<'static>,
     /// The lowest version of ONNX's own operator set that it knows.
     pub min_opset: u32,
@@ -63,13 +63,13 @@ pub struct PassRecord {
     /// One of [`when`].
     pub when: u32,
     /// The further domains that it needs; it does not run on a model that imports one of them at
-    /// another version. A domain that the model does not import is no obstacle.
+    /// another version. The model need not import them.
     pub domains: RSlice<'static, DomainRecord>,
 }
 
 /// When a pass runs.
 pub mod when {
-    /// Before the rules, which then tidy up what it made.
+    /// Before the rules, which then simplify its results.
     pub const BEFORE_RULES: u32 = 0;
     /// After the rules.
     pub const AFTER_RULES: u32 = 1;
@@ -95,13 +95,13 @@ pub mod place {
     pub const AFTER: u32 = 1;
 }
 
-/// What the host offers while a pass runs. Used on the thread of the call and only until it returns. All
+/// Functions of the host for a pass. Used on the thread of the call and only until it returns. All
 /// functions that return a number return a [`status`](crate::status).
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]
 pub struct PassHost {
-    /// Says where the nodes go that are added from now on: one of [`place`], relative to `node`. They
-    /// are taken to come from where `node` comes from. A pass starts without a place.
+    /// Sets the position of nodes that are added from now on: one of [`place`], relative to `node`, whose origin
+    /// they get. Initially there is no position.
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
@@ -153,9 +153,9 @@ pub struct PassHost {
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub set_type: extern "C" fn(cx: GraphContext, value: u64, ty: &TypeRecord<'_>) -> u32,
-    /// Makes everything that reads `old`, outputs of blocks included, read `new`; only the node that makes
-    /// `new` goes on reading `old`. `new` takes over the name of what a node made when it has none.
-    /// `REFUSED` when both cannot have one type.
+    /// Replaces all uses of `old`, including outputs of blocks, with `new`; only the node that computes `new` goes
+    /// on reading `old`. If `new` has no name, it gets the name of `old`, if a node computes that.
+    /// `REFUSED` if their types are incompatible.
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
@@ -183,15 +183,15 @@ pub struct PassHost {
     /// - Takes: nothing borrowed.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID), [`REFUSED`](crate::status::REFUSED).
     pub remove: extern "C" fn(cx: GraphContext, node: u64) -> u32,
-    /// Tells the user something that the pass did or left alone; shown with `--explain-rule`.
+    /// Adds a note for the user about an edit, or a node that the pass does not change; shown with `--explain-rule`.
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub note: extern "C" fn(cx: GraphContext, node: u64, message: RStr<'_>) -> u32,
-    /// Says why the pass cannot do its work on this graph: all its edits are taken back. `code` is empty
-    /// for the host's own code.
+    /// Reports why the pass does not apply to this graph; all its edits are rolled back. `code` is empty for the
+    /// host's own code.
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.

@@ -4,7 +4,7 @@
 //! matches; only there it asks [`RulesTable::check`] (when the rule has a condition) and then
 //! [`RulesTable::build`], which describes a patch through [`RulesHost`]. The host checks the patch, sets the
 //! origin of its nodes, and applies it or leaves the graph as it was. `docs/optimizer-plugins.md` has the grammar
-//! of patterns. It may grow; a host refuses a rule that it cannot read, and says so.
+//! of patterns. It may grow; a host refuses and reports a rule that it cannot read.
 // Generated from plugin-sdk/abi/contract.rs by `cargo xtask gen contract`. Do not edit.
 
 use crate::graph::AttributeView;
@@ -21,7 +21,7 @@ pub const INTERFACE: &str = "rules/1";
 /// The revision of the contract that brought the interface.
 pub const SINCE: crate::Version = crate::Version { major: 1, minor: 0 };
 
-/// What the plugin provides.
+/// The functions and data that the plugin provides.
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]
 pub struct RulesTable {
@@ -36,7 +36,7 @@ pub struct RulesTable {
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`INVALID`](crate::status::INVALID).
     pub check: extern "C" fn(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32,
-    /// Describes what stands in the place of what the rule at `index` matched. `OK` after
+    /// Describes the replacement of a match of the rule at `index`. `OK` after
     /// [`RulesHost::finish`], or as for [`RulesTable::check`].
     ///
     /// - Since contract 1.0.
@@ -57,26 +57,26 @@ pub struct RulesTable {
 
 crate::table::interface!(RulesTable, INTERFACE, base: 3);
 
-/// How exact a rule or a pass is. A result may differ from what it was by the larger of what `relative` and `ulps`
-/// allow; infinities stay what they are, and NaN stays NaN, unless `finite` is 1.
+/// The exactness of a rule or a pass. A result may change by the larger of the bounds `relative` and `ulps`;
+/// infinities and NaN are preserved, unless `finite` is 1.
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]
 pub struct ClassRecord {
     /// One of [`class`].
     pub kind: u32,
-    /// By how much a result may differ, as a part of the larger of 1 and its magnitude; 0 where that is not stated.
+    /// The bound of the change, relative to the larger of 1 and the magnitude of the result; 0 if not stated.
     pub relative: f64,
-    /// By how many units in the last place of its element type a result may differ; 0 where that is not stated.
+    /// The bound of the change, in units in the last place of the element type; 0 if not stated.
     pub ulps: f64,
     /// The target whose own operators a rule of class [`class::TARGET`] emits: `onnxruntime`. Empty for the others.
     pub target: RStr<'static>,
-    /// 1 where all of this holds as long as the values that go in are finite; 0 where it always does.
+    /// 1 if this holds for finite inputs only; 0 if it always does.
     pub finite: u32,
 }
 
 /// Classes of [`ClassRecord`].
 pub mod class {
-    /// Nothing is stated: results may differ, nobody says how far.
+    /// Results may differ by an unknown amount.
     pub const UNSTATED: u32 = 0;
     /// Results stay the same, bit for bit.
     pub const EXACT: u32 = 1;
@@ -86,13 +86,13 @@ pub mod class {
     pub const TARGET: u32 = 3;
 }
 
-/// A rule: what it looks for, and what is said about it.
+/// A rule.
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]
 pub struct RuleText {
     /// The name, unique in the plugin: `transpose_transpose`.
     pub name: RStr<'static>,
-    /// What it does, in a line.
+    /// Its effect, in a line.
     pub documentation: RStr<'static>,
     /// The pattern that it replaces: `Transpose(Transpose(x, perm = p), perm = q)`.
     pub pattern: RStr<'static>,
@@ -100,27 +100,27 @@ pub struct RuleText {
     pub min_opset: u32,
     /// The highest opset at which it is right.
     pub max_opset: u32,
-    /// Among several rules for one place, the highest priority is tried first.
+    /// Among several rules for one node, the highest priority is tried first.
     pub priority: i32,
     /// [`rule_flags`].
     pub flags: u32,
-    /// The names in the pattern whose nodes [`Bindings::nodes`] tells.
+    /// The names of nodes in the pattern, in the order of [`Bindings::nodes`].
     pub nodes: RSlice<'static, RStr<'static>>,
-    /// The variables whose values [`Bindings::values`] tells.
+    /// The variables of values, in the order of [`Bindings::values`].
     pub values: RSlice<'static, RStr<'static>>,
-    /// The variables whose extents [`Bindings::dims`] tells.
+    /// The variables of extents, in the order of [`Bindings::dims`].
     pub dims: RSlice<'static, RStr<'static>>,
-    /// The variables whose attributes [`RulesHost::attribute`] tells.
+    /// The variables of attributes, which [`RulesHost::attribute`] returns.
     pub attributes: RSlice<'static, RStr<'static>>,
 }
 
 /// Flags of [`RuleText`].
 pub mod rule_flags {
-    /// The host asks `check` before `build`.
+    /// The host calls `check` before `build`.
     pub const CONDITION: u32 = 1;
 }
 
-/// What a rule matched.
+/// A match of a rule.
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]
 pub struct Bindings<'a> {
@@ -134,13 +134,13 @@ pub struct Bindings<'a> {
     pub dims: RSlice<'a, DimRecord>,
 }
 
-/// What the host offers while a rule is checked or builds its patch. Used on the thread of the call and
-/// only until it returns. All functions that return a number return a [`status`](crate::status); those
-/// that build answer `INVALID` during a check.
+/// Functions of the host for checking a rule and building its patch. Used on the thread of the call and
+/// only until it returns. All functions that return a number return a [`status`](crate::status); functions
+/// that build return `INVALID` during a check.
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]
 pub struct RulesHost {
-    /// What was matched; borrowed until the plugin's next call into the host.
+    /// The match; borrowed until the plugin's next call into the host.
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
@@ -148,8 +148,8 @@ pub struct RulesHost {
     /// - Gives: the value is borrowed until the next call into the same table.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub bindings: for<'a> extern "C" fn(cx: GraphContext, out: &mut Bindings<'a>) -> u32,
-    /// The attribute that the variable at `index` in [`RuleText::attributes`] stands for: what the node
-    /// states, or else the default; of kind `NONE` where there is neither.
+    /// The attribute of the variable at `index` in [`RuleText::attributes`]: the stated one, or else the default;
+    /// its kind is `NONE` if there is neither.
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
@@ -157,8 +157,8 @@ pub struct RulesHost {
     /// - Gives: the value is borrowed until the next call into the same table.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub attribute: for<'a> extern "C" fn(cx: GraphContext, index: u32, out: &mut AttributeView<'a>) -> u32,
-    /// Adds a node in front of what is replaced and stores the ids of its outputs; the number of outputs
-    /// is the slice's length.
+    /// Adds a node before the replaced nodes and stores the ids of its outputs; the number of outputs is the
+    /// slice's length.
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
@@ -203,15 +203,15 @@ pub struct RulesHost {
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub set_type: extern "C" fn(cx: GraphContext, value: u64, ty: &TypeRecord<'_>) -> u32,
-    /// Ends the patch: what stands for each output of each root, one root after the other; `NOTHING` for
-    /// one that is not read.
+    /// Ends the patch with the replacement of each output of each root, one root after the other; `NOTHING` for
+    /// an output that is not read.
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub finish: extern "C" fn(cx: GraphContext, outputs: RSlice<'_, u64>) -> u32,
-    /// Says why the rule does not apply here. `code` is empty for the host's own code.
+    /// Reports why the rule does not apply here. `code` is empty for the host's own code.
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.

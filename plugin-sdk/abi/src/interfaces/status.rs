@@ -1,7 +1,7 @@
 //! The status of a call across the boundary.
 // Generated from plugin-sdk/abi/contract.rs by `cargo xtask gen contract`. Do not edit.
 
-/// The call did what was asked.
+/// The call succeeded.
 pub const OK: u32 = 0;
 
 /// The callee reported why it refused.
@@ -13,5 +13,5 @@ pub const PANICKED: u32 = 2;
 /// An argument was not valid: a stale id, an unknown number.
 pub const INVALID: u32 = 3;
 
-/// What was asked for is right, but beyond what the callee provides: a missing kernel.
+/// The request is valid, but the callee does not support it: a missing kernel.
 pub const UNSUPPORTED: u32 = 4;

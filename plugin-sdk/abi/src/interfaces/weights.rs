@@ -1,7 +1,7 @@
-//! `weights/1`: a plugin makes weights, or changes them on their way into a file.
+//! `weights/1`: a plugin generates weights, or changes weights when they are written.
 //!
-//! Nothing is made or changed before the model is written, and then in pieces, from several threads at
-//! a time. The same piece always gets the same bytes.
+//! This happens only when the model is written, in pieces, from several threads at a time. The same piece
+//! always gets the same bytes.
 // Generated from plugin-sdk/abi/contract.rs by `cargo xtask gen contract`. Do not edit.
 
 use crate::executor::Sink;
@@ -14,16 +14,16 @@ pub const INTERFACE: &str = "weights/1";
 /// The revision of the contract that brought the interface.
 pub const SINCE: crate::Version = crate::Version { major: 1, minor: 0 };
 
-/// What the plugin provides.
+/// The functions and data that the plugin provides.
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]
 pub struct WeightsTable {
-    /// The tensors that the plugin makes.
+    /// The tensors that the plugin generates.
     pub tensors: RSlice<'static, TensorEntry>,
     /// The transforms that the plugin has.
     pub transforms: RSlice<'static, TransformEntry>,
     /// Fills `out` with the bytes of the tensor at `index` from byte `offset` on: dense, row-major,
-    /// little-endian. They lie inside of the tensor. Returns a [`status`](crate::status).
+    /// little-endian. The range lies inside the tensor. Returns a [`status`](crate::status).
     ///
     /// - Since contract 1.0.
     /// - Thread: any, also several at once.
@@ -31,8 +31,8 @@ pub struct WeightsTable {
     /// - Gives: plain values, the caller's own.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`INVALID`](crate::status::INVALID).
     pub fill: extern "C" fn(index: u32, offset: u64, out: RSliceMut<'_, u8>, sink: &Sink) -> u32,
-    /// Says what the transform at `index` makes of `input`: hands one tensor without a name and without
-    /// bytes to the sink. `REFUSED` for an input that it does not take.
+    /// States the type of the result of the transform at `index` for `input`: hands one tensor without a name and
+    /// without bytes to the sink. `REFUSED` for an unsupported input.
     ///
     /// - Since contract 1.0.
     /// - Thread: any, also several at once.
@@ -40,8 +40,8 @@ pub struct WeightsTable {
     /// - Gives: through the sink; borrowed until the sink's function returns.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`INVALID`](crate::status::INVALID).
     pub output: extern "C" fn(index: u32, input: &WeightRecord<'_>, sink: &Sink) -> u32,
-    /// Makes `out` of `bytes`: whole granules of the input, the first of which has the number `first`.
-    /// Every granule becomes equally many bytes, the last one perhaps fewer.
+    /// Transforms `bytes`, whole granules of the input from number `first` on, into `out`. All granules become
+    /// the same number of bytes, except that the last one may become fewer.
     ///
     /// - Since contract 1.0.
     /// - Thread: any, also several at once.
@@ -56,7 +56,7 @@ pub struct WeightsTable {
         out: RSliceMut<'_, u8>,
         sink: &Sink,
     ) -> u32,
-    /// The quantisers that the plugin has.
+    /// The quantizers of the plugin.
     ///
     /// - Since contract 1.0; `None` where it is not provided.
     /// - Thread: any, also several at once.
@@ -64,15 +64,15 @@ pub struct WeightsTable {
     /// - Gives: the value stays valid for the rest of the process.
     /// - Cannot fail.
     pub quantisers: Option<extern "C" fn() -> RSlice<'static, QuantiserEntry>>,
-    /// Quantises a part of a weight with the quantiser at `index`: `weight ≈ (code - zero) * scale`.
-    /// `codes` has a place for each of its values; `scales` and `zeros` have one for each block of each row.
-    /// All of them hold 0 at first. Codes belong to the scales as the type of the weight stores them:
-    /// nothing is rounded afterwards.
+    /// Quantizes a part of a weight with the quantizer at `index`: `weight ≈ (code - zero) * scale`.
+    /// `codes` has an element for each value; `scales` and `zeros` have one for each block of each row. All elements
+    /// are 0 at first. Codes must fit the scales as rounded to the type of the weight: nothing is rounded
+    /// afterwards.
     ///
-    /// Scales are finite, not 0, and numbers of that type; they are positive, but for symmetric codes of 4 bits.
+    /// Scales are finite, not 0, and numbers of that type; they are positive, except for symmetric codes of 4 bits.
     /// Symmetric: every zero is 0, and codes lie between `-2^(bits-1)` and `2^(bits-1) - 1`; otherwise zeros and codes
     /// lie between 0 and `2^bits - 1`.
-    /// The host refuses what does not.
+    /// The host refuses other answers.
     ///
     /// A granule gets the same answer in every call, on every thread and in every process, alone and in
     /// any part: scales, zeros and codes are written at different times, and from answers to different
@@ -97,7 +97,7 @@ pub struct WeightsTable {
 
 crate::table::interface!(WeightsTable, INTERFACE, base: 5);
 
-/// A tensor that the plugin makes.
+/// A tensor that the plugin generates.
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]
 pub struct TensorEntry {
@@ -141,14 +141,14 @@ pub struct WeightRecord<'a> {
     pub dims: RSlice<'a, u64>,
 }
 
-/// A quantiser of the plugin: it chooses the scales, the zero points and the codes of weights that the host
+/// A quantizer of the plugin: it chooses the scales, the zero points and the codes of weights that the host
 /// stores as integers.
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]
 pub struct QuantiserEntry {
     /// The name; unique in the plugin.
     pub name: RStr<'static>,
-    /// What it does, one line; may be empty.
+    /// Its effect, in one line; may be empty.
     pub doc: RStr<'static>,
     /// One of [`quantiser_granule`].
     pub granule: u32,
@@ -162,13 +162,12 @@ pub mod quantiser_granule {
     pub const ROW: u32 = 2;
 }
 
-/// A part of a weight that is quantised. The weight is seen as a matrix: a row per output, and along it the
-/// weights that a sum runs over, which are cut into blocks.
+/// A part of a weight that is quantized. The weight is a matrix with a row per output; each row, over which a sum
+/// runs, is divided into blocks.
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]
 pub struct RectangleRecord<'a> {
-    /// The name of the weight, as the program has it. Weights that are the same tensor have the name of the
-    /// first of them.
+    /// The name of the weight, as the program has it. Tied weights have the name of the first of them.
     pub name: RStr<'a>,
     /// The number in `TensorProto.DataType` of the type of the weight, and so of its scales.
     pub dtype: i32,

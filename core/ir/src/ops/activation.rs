@@ -55,7 +55,7 @@ pub(super) fn softplus(x: f64) -> f64 {
     relu(x) + (-x.abs()).exp().ln_1p()
 }
 
-/// `x` where it is positive, else what `negative` makes of it.
+/// `x` where it is positive, else `negative(x)`.
 fn bent(x: f64, negative: impl Fn(f64) -> f64) -> f64 {
     if x < 0.0 { negative(x) } else { x }
 }

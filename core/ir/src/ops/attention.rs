@@ -1,4 +1,4 @@
-//! Attention, and what turns its inputs.
+//! Attention and rotary embeddings.
 
 #![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
 
@@ -37,7 +37,7 @@ fn heads(c: &Call<'_>, x: &Tensor, name: &str) -> Res<Tensor> {
     }
 }
 
-/// Which keys a query sees beside what the mask says.
+/// The keys that a query sees, apart from the mask.
 struct Sight {
     causal: bool,
     left: i64,
@@ -60,7 +60,7 @@ impl Sight {
     }
 }
 
-/// What the mask adds to each score, with the last axis as long as there are keys.
+/// The addend of the mask for each score; the last axis has the length of the keys.
 fn bias(c: &Call<'_>, shape: &[usize], keys: usize) -> Res<Option<Vec<f64>>> {
     let Some(mask) = c.optional(3)? else { return Ok(None) };
     let Some((own, outer)) = mask.shape().split_last() else { return invalid!("the mask has no axes") };

@@ -9,10 +9,10 @@
 //! ```
 //!
 //! Inputs 0 and 1 are given and input 2 is not; the axis counts from the end, the attribute `approximate` is `tanh`,
-//! `ignore_index` is given, and one output is asked for; `type0:1` is for a first input of float32. `$axis` in the text stands for what the attribute is in the call,
-//! `$type0` for the element type of its first input.
+//! `ignore_index` is given, and one output is requested; `type0:1` is for a first input of float32. `$axis` in the text
+//! stands for the value of the attribute in the call, `$type0` for the element type of its first input.
 //!
-//! What hangs on ranks, extents and several attributes at once is put together by a function in Rust, one file for each
+//! Bodies that depend on ranks, extents and several attributes at once are built by a function in Rust, one file for each
 //! family: `MADE` lists them.
 
 mod attention;
@@ -51,7 +51,7 @@ const MADE: &[(&str, &str, &[u16], Make)] = &[
     ("ai.onnx.preview", "FlexAttention", &[1], flex::flex),
 ];
 
-/// A body, or what one is made of for a call.
+/// A body, or the function that builds one for a call.
 struct Body {
     name: &'static str,
     /// The version of the operator.
@@ -66,7 +66,7 @@ struct Body {
 }
 
 impl Body {
-    /// Reads what stands between two empty lines; the first of these is a model without functions.
+    /// Reads the text between two empty lines; the first of these is a model without functions.
     fn read(block: &'static str) -> Option<Self> {
         let title = block.lines().find(|line| line.starts_with("function "))?;
         let at = block.find("function ")?;
@@ -111,12 +111,12 @@ pub fn versions(domain: &str, name: &str) -> Vec<u16> {
     versions
 }
 
-/// What defines `node`, a node of `graph`, at version `opset` of its domain by operators of the same or an older operator set,
-/// with `types` what is known of its inputs. `None` where ONNX has no such definition, or none for such a call is here.
+/// The definition of `node` of `graph` at version `opset` of its domain, by operators of the same or an older operator set,
+/// given the `types` of its inputs. `None` if ONNX has no such definition, or this module has none for such a call.
 pub fn body(graph: &Graph, node: &Node, types: &[Type], opset: i64) -> Option<Cow<'static, Function>> {
     let schema = opset::lookup_in(&node.domain, &node.op, opset).ok().flatten()?;
     let call = Call { graph, node, types, schema };
-    // What the attributes of an enclosing function are is not known here.
+    // The attributes of an enclosing function are not known here.
     let known = !node.attributes.iter().any(|a| matches!(a.value, Attr::Ref(..)));
     let made = MADE.iter().find(|(domain, name, versions, _)| {
         *domain == node.domain && *name == schema.name && versions.contains(&schema.since)

@@ -1,4 +1,4 @@
-//! Boxes in images: what is pooled over them, and which of them stay.
+//! Boxes in images: pooling over them, and selecting them.
 
 #![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
 
@@ -51,7 +51,7 @@ fn around(y: f64, x: f64, height: usize, width: usize) -> Vec<(usize, f64)> {
     ]
 }
 
-/// The mean of points in each bin of a box, or the largest weighted neighbour of any of them, which is what the tests
+/// The mean of points in each bin of a box, or the largest weighted neighbour of any of them, as the tests
 /// of the `onnx` package and ONNX Runtime take for `max`.
 fn roi_align(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let (x, rois, images) = (c.tensor(0)?, c.tensor(1)?, c.longs(2)?.unwrap_or_default());

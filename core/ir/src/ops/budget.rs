@@ -1,4 +1,4 @@
-//! Bounds on what an evaluation may use, so that a hostile model is an error and not a hang.
+//! Bounds on the resources of an evaluation, so that a hostile model is an error and not a hang.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::tensor::elements;
 use super::{Error, Fault, Res};
 
-/// What an evaluation may use.
+/// The resources that an evaluation may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of the values that are alive at once, together with one result under construction.
@@ -37,7 +37,7 @@ const LOOK: u64 = 1 << 22;
 /// complex numbers or wide integers.
 const WIDEST: u64 = 16;
 
-/// What is left of the [`Limits`].
+/// The rest of the [`Limits`].
 #[derive(Debug)]
 pub struct Budget {
     bytes: Cell<u64>,
@@ -73,7 +73,7 @@ impl Budget {
         Ok(count)
     }
 
-    /// Uses `steps` of what is left; at least one.
+    /// Spends `steps`, and at least one.
     ///
     /// # Errors
     /// [`Fault::Steps`] when there are fewer, [`Fault::Time`] when the time is used up.

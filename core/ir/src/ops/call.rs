@@ -1,4 +1,4 @@
-//! What an evaluator sees of the node that it evaluates.
+//! The node that an evaluator evaluates.
 
 use super::budget::Budget;
 use super::error::{invalid, unsupported};
@@ -11,7 +11,7 @@ use crate::tensor::{DType, LazyTensor};
 pub(super) trait Scope {
     /// Runs `block` with these inputs and returns its outputs.
     fn run(&mut self, block: BlockId, inputs: Vec<Value>) -> Res<Vec<Value>>;
-    /// The types of what `block` returns, as far as they are known.
+    /// The types of the outputs of `block`, as far as they are known.
     fn returned(&self, block: BlockId) -> Vec<Type>;
     /// The attribute of the enclosing function that an attribute refers to.
     fn outer(&self, name: &str) -> Option<&Attr>;
@@ -19,7 +19,7 @@ pub(super) trait Scope {
 
 /// One evaluation of a node: its inputs and attributes.
 ///
-/// The accessors fail with a sentence that says what the operator's definition asks for. An attribute that is absent has the
+/// The accessors fail with a sentence that states the requirement of the operator's definition. An absent attribute has the
 /// default of the operator's version.
 pub struct Call<'a> {
     pub(super) node: &'a Node,
@@ -36,7 +36,7 @@ impl Call<'_> {
         &self.node.op
     }
 
-    /// A number that tells the nodes of a model apart.
+    /// A number that identifies the node in the model.
     pub(super) fn number_of_node(&self) -> u64 {
         self.node.outputs.iter().flatten().next().map_or(0, |value| value.index() as u64)
     }
@@ -232,7 +232,7 @@ impl Call<'_> {
         self.budget.count(shape)
     }
 
-    /// Uses `steps` of the budget: what an evaluator does beyond one step per element of its result.
+    /// Spends `steps` of the budget: the work of an evaluator beyond one step per element of its result.
     pub fn spend(&self, steps: u64) -> Res<()> {
         self.budget.spend(steps)
     }
@@ -255,7 +255,7 @@ impl Call<'_> {
         }
     }
 
-    /// The types of what a block of the node returns, as far as they are known.
+    /// The types of the outputs of a block of the node, as far as they are known.
     pub fn returned(&self, block: BlockId) -> Vec<Type> {
         self.scope.returned(block)
     }

@@ -32,7 +32,7 @@ fn cast(c: &Call<'_>, to: DType) -> Res<Vec<Value>> {
     one(convert(x, to, c.flag("saturate"), rounding)?)
 }
 
-/// `Cast`. Floats become integers cut off towards zero; what is out of range wraps, as ONNX leaves it open.
+/// `Cast`. Floats become integers, truncated towards zero; numbers out of range wrap, since ONNX leaves it open.
 pub(super) fn convert(x: &Tensor, to: DType, saturate: bool, rounding: Rounding) -> Res<Tensor> {
     if x.dtype() == to {
         return Ok(x.clone());
@@ -116,7 +116,7 @@ mod infer {
         smallvec![cx.dtype_attr("to", || None)]
     }
 
-    /// Integers stay what they are among the integers that sizes are made of.
+    /// Casts between the integer types of sizes keep the numbers.
     pub(super) fn integers(cx: &mut Cx<'_>) -> Option<Contents> {
         let to = cx.dtype_attr("to", || None)?;
         held(cx.contents(0).filter(|_| matches!(to, DType::I64 | DType::I32))?)

@@ -43,7 +43,7 @@ fn held(tensor: &Tensor) -> u64 {
     tensor.bytes().saturating_add(size_of::<Tensor>() as u64)
 }
 
-/// Adds what a run returned to a list; its bytes are those of a value that is kept.
+/// Adds a returned value to a list; its bytes count as those of a kept value.
 fn collect(c: &Call<'_>, list: &mut Vec<Tensor>, value: Value) -> Res<()> {
     let tensor = tensor(value)?;
     c.keep(held(&tensor))?;
@@ -113,8 +113,8 @@ fn scan(c: &mut Call<'_>) -> Res<Vec<Value>> {
     scan_once(c, inputs, states)
 }
 
-/// In opset 8 a first axis, the batch, was around everything, and a first input said how long each sequence is. What a
-/// shorter one returns has zeros behind it.
+/// In opset 8 a first axis, the batch, was around everything, and the first input was the length of each sequence. Results
+/// of shorter sequences are padded with zeros.
 fn batched_scan(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let inputs: Vec<Tensor> = c.tensors(1)?.into_iter().cloned().collect();
     let count = usize::try_from(c.int("num_scan_inputs")?).unwrap_or(0);

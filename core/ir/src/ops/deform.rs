@@ -100,7 +100,7 @@ fn deform_conv(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let (tap_steps, place_steps) = (dense(kernel), dense(&field));
     for sample in 0..batch {
         for place in 0..places {
-            // What every channel shows through the moved window.
+            // The values of every channel in the moved window.
             let mut seen = vec![0.0; channels * taps];
             for (index, slot) in seen.iter_mut().enumerate() {
                 let (channel, tap) = (index / taps, index % taps);

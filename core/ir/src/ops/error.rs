@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What kind of thing went wrong.
+/// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// Nobody here knows how to evaluate the operator, or this form of it.
@@ -26,7 +26,7 @@ pub struct Error {
     pub message: String,
 }
 
-/// What evaluation returns.
+/// The result of an evaluation.
 pub type Res<T> = Result<T, Error>;
 
 impl Error {
@@ -35,7 +35,7 @@ impl Error {
         Self { fault: Fault::Invalid, message: message.into() }
     }
 
-    /// What nobody here knows how to evaluate.
+    /// An operator or type that cannot be evaluated.
     pub fn unsupported(message: impl Into<String>) -> Self {
         Self { fault: Fault::Unsupported, message: message.into() }
     }

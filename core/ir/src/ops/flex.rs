@@ -13,7 +13,7 @@ use crate::tensor::DType;
 pub(super) const OPS: &[Op] =
     &[Op::new("FlexAttention").of("ai.onnx.preview").dtypes(infer::types).infer(infer::flex).eval(flex)];
 
-/// What the graph of the attribute called `name` makes of `x`, which keeps its type and shape.
+/// Applies the graph of the attribute called `name` to `x`; the result has the type and shape of `x`.
 fn changed(c: &mut Call<'_>, name: &str, x: Tensor) -> Res<Tensor> {
     let Some(Attr::Block(block)) = c.attr(name) else { return Ok(x) };
     let (block, dtype, shape) = (*block, x.dtype(), x.shape().to_vec());

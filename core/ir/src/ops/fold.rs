@@ -1,4 +1,4 @@
-//! Computing what does not depend on the inputs.
+//! Constant folding.
 
 use std::time::Duration;
 
@@ -73,7 +73,7 @@ fn constant(graph: &Graph, value: ValueId, bytes: u64) -> Option<Value> {
 /// How much constants may take when nodes are computed in advance.
 #[derive(Clone, Copy, Debug)]
 pub struct Folding {
-    /// What a single one that is read or made takes at most, in bytes.
+    /// The most bytes of a single tensor that is read or computed.
     each: u64,
     /// By how many bytes all may still grow.
     left: u64,
@@ -108,7 +108,7 @@ impl Local {
     }
 }
 
-/// Whether a node may be computed in advance. What is random may not; quantising and dequantising stay, because runtimes
+/// Whether a node may be folded. Random operators may not; quantizing and dequantizing stay, because runtimes
 /// compute with the codes between them.
 pub(crate) fn foldable(graph: &Graph, node: &Node, local: &Local) -> bool {
     let plain =
@@ -171,9 +171,9 @@ fn freed(graph: &Graph, node: NodeId) -> u64 {
     total
 }
 
-/// Replaces nodes whose inputs are constants by what they compute, and returns how many. The constants of the model take at
+/// Replaces nodes whose inputs are constants by their results, and returns how many. The constants of the model take at
 /// most `bytes` more afterwards, and no one that is read or made takes more than that. Weights are left alone, and so are
-/// what is random, quantisation, and what the model returns.
+/// random operators, quantization, and outputs of the model.
 pub fn fold(model: &mut Model, bytes: u64) -> usize {
     let local = Local::of(model);
     let opset = model.opset();

@@ -114,7 +114,7 @@ fn gather_nd(c: &mut Call<'_>) -> Res<Vec<Value>> {
     one(data.pick(shape, starts.into_iter().flat_map(|start| start..start + inner))?)
 }
 
-/// Writes `updates` into `data`, each at its place and in order, joined with what is there as `reduction` says.
+/// Writes `updates` into `data` in order, each at its position and combined with the old element by `reduction`.
 fn scatter(c: &Call<'_>, data: &Tensor, updates: &Tensor, places: &[usize]) -> Res<Vec<Value>> {
     c.count(data.shape())?;
     c.spend(places.len() as u64)?;
@@ -247,7 +247,7 @@ fn compress(c: &mut Call<'_>) -> Res<Vec<Value>> {
     one(data.pick(shape, places)?)
 }
 
-/// The coordinates of what is not zero: an axis of coordinates, and one column for each element.
+/// The coordinates of the elements that are not zero: an axis of coordinates, and one column for each element.
 fn non_zero(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
     let found: Vec<usize> = match x.elements() {

@@ -49,7 +49,7 @@ pub fn run_each(
     frame.block(graph.main(), inputs)
 }
 
-/// What every frame of one run shares.
+/// The state that all frames of a run share.
 struct Shared<'m> {
     model: &'m Model,
     budget: &'m Budget,
@@ -161,7 +161,7 @@ impl<'f, 'm> Frame<'f, 'm> {
 
     fn opset(&self, domain: &str) -> i64 {
         let stated = |opsets: &[OpsetImport]| opsets.iter().find(|o| o.domain == domain).map(|o| o.version);
-        // What a function does not import counts as the model has it.
+        // Domains that a function does not import have the model's version.
         let version = stated(self.opsets).or_else(|| stated(&self.shared.model.opsets));
         version.unwrap_or(i64::from(!domain.is_empty()))
     }
@@ -213,7 +213,7 @@ impl<'f, 'm> Frame<'f, 'm> {
         Ok(read)
     }
 
-    /// The constant that `value` is, or what it is where nothing is given.
+    /// The contents of `value` if it is a constant, or else its default.
     fn constant(&self, value: ValueId) -> Res<Tensor> {
         let dense = |data: &LazyTensor| {
             let shape: Vec<usize> = data.shape.iter().map(|d| *d as usize).collect();
@@ -276,7 +276,7 @@ fn describe(node: &Node) -> String {
     name.map_or(op.to_string(), |index| format!("{op} (value {index})"))
 }
 
-/// After which node each value is used for the last time: one of the block that defines it. What a block returns lives
+/// After which node each value is used for the last time: one of the block that defines it. Outputs of a block live
 /// on.
 pub fn deaths(graph: &Graph) -> FxHashMap<NodeId, Vec<ValueId>> {
     let mut owners: FxHashMap<BlockId, NodeId> = FxHashMap::default();
@@ -305,7 +305,7 @@ pub fn deaths(graph: &Graph) -> FxHashMap<NodeId, Vec<ValueId>> {
     let mut returned: FxHashMap<ValueId, Option<NodeId>> = FxHashMap::default();
     for (block, body) in graph.blocks.iter() {
         for output in body.outputs() {
-            // A block may return what lies outside of it: then the node that owns the block uses it.
+            // A block may return an outer value: then the node that owns the block uses it.
             let outside = home(*output).filter(|h| *h != block);
             returned.insert(*output, outside.and_then(|h| holder(*owners.get(&block)?, h)));
         }

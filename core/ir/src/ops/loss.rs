@@ -15,7 +15,7 @@ pub(super) const OPS: &[Op] = &[
     Op::new("SoftmaxCrossEntropyLoss").infer(infer::loss).eval(cross_entropy),
 ];
 
-/// What the logarithms of the classes that `target` names lose, weighted; the mean is one of the weights.
+/// The weighted loss of the logarithms at the classes in `target`; the mean is weighted as well.
 fn loss(c: &Call<'_>, x: &Tensor, logs: &[f64]) -> Res<Tensor> {
     let target = c.tensor(1)?;
     let cut = Cut::at(x.shape(), 1);

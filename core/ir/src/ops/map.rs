@@ -1,4 +1,4 @@
-//! What elementwise operators share.
+//! Common parts of elementwise operators.
 
 #![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
 

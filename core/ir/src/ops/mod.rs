@@ -1,4 +1,4 @@
-//! What each ONNX operator means: the types and shapes of its results, and the results themselves.
+//! The definition of each ONNX operator: the types and shapes of its results, and the results themselves.
 //!
 //! A file holds a family of operators. Beside the code of an operator stands its line in the family's table:
 //!
@@ -19,12 +19,12 @@
 //!
 //! # Inference
 //!
-//! A rule takes a [`Cx`](infer), asks it for what is known of inputs and attributes, and returns the shapes of the
-//! outputs, or nothing: an extent is stated only where every run of the model has it. What no sizes make possible it
-//! refutes, with a sentence; validation refuses such a node. What may hold for some sizes is not refuted.
+//! A rule takes a [`Cx`](infer), reads the known facts of inputs and attributes, and returns the shapes of the
+//! outputs, or nothing: an extent is stated only if every run of the model has it. A node that is invalid at all sizes is
+//! refuted with a sentence, and validation refuses it. A node that is valid at some sizes is not refuted.
 //!
 //! Element types follow from the operator's signature; where they do not, a line has `.dtypes(…)`. `.contents(…)` gives
-//! the elements of small integers, of which shapes are made, and `.types(…)` all of what is no tensor.
+//! the elements of small integers, of which shapes are made, and `.types(…)` for values that are not tensors.
 //!
 //! # Evaluators
 //!
@@ -34,7 +34,7 @@
 //!
 //! - integers are computed in `i128` and wrapped when they are stored, floats in `f64` and rounded once, unless the
 //!   definition of the operator says otherwise ([`Elements`]);
-//! - what only moves elements uses [`Tensor::pick`] and [`Tensor::mix`], which take every type;
+//! - operators that only move elements use [`Tensor::pick`] and [`Tensor::mix`], which take every type;
 //! - before room is made for a result, [`Call::count`] asks the budget; work beyond one step per element of the result
 //!   is told to [`Call::spend`];
 //! - inputs come from outside: an index out of range, a shape that does not fit is an [`Error`], never a panic.
@@ -43,7 +43,7 @@
 //!
 //! # Bodies
 //!
-//! ONNX defines some operators by others: [`body()`] is that definition, a function. It is what evaluates an operator that has
+//! ONNX defines some operators by others: [`body()`] is that definition, a function. It evaluates an operator that has
 //! no evaluator of its own, and a second opinion on one that has.
 
 // Extents, attributes and shapes come from files. A file of kernels, which computes places in tensors whose extents were
@@ -115,7 +115,7 @@ pub use without::without;
 /// Computes the outputs of a node.
 pub type Eval = fn(&mut Call<'_>) -> Res<Vec<Value>>;
 
-/// What is known of an operator.
+/// The definition of an operator.
 #[derive(Clone, Copy, Debug)]
 pub struct Op {
     /// The domain; empty for ONNX's own operators.
@@ -158,7 +158,7 @@ impl Op {
         self
     }
 
-    /// With the rule that gives the whole types of its results: of what is not a tensor, or returned by a body.
+    /// With the rule that gives the whole types of its results, for values that are not tensors or come from a body.
     const fn types(mut self, rule: infer::TypeRule) -> Self {
         self.types = Some(rule);
         self
@@ -181,7 +181,7 @@ impl Op {
         self
     }
 
-    /// What its definition says besides types, shapes and results.
+    /// Properties of its definition besides types, shapes and results.
     pub fn traits(&self) -> Traits {
         self.traits
     }
@@ -269,7 +269,7 @@ pub fn all() -> &'static [Op] {
     &TABLE
 }
 
-/// What is known of the operator `name`.
+/// The definition of the operator `name`.
 pub fn lookup(domain: &str, name: &str) -> Option<&'static Op> {
     let table = all();
     let at = table.binary_search_by_key(&(domain, name), |op| (op.domain, op.name)).ok()?;

@@ -98,7 +98,7 @@ impl Pool {
     }
 }
 
-/// The mean of what lies in the window; with `count_include_pad`, padding counts as zeros.
+/// The mean of the elements in the window; with `count_include_pad`, padding counts as zeros.
 fn average_pool(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
     let pool = Pool::of(c, x)?;
@@ -217,7 +217,7 @@ mod infer {
         one([*n, *c].into_iter().chain(spatial.iter().map(|_| Some(Dim::Const(1)))))
     }
 
-    /// `MaxUnpool`: the shape that is given, else what a pool of this window makes the input of.
+    /// `MaxUnpool`: the given shape, or else the shape from which a pool of this window computes the input.
     pub(super) fn max_unpool(cx: &mut Cx<'_>) -> Option<Shapes> {
         cx.rank_from(0, 3)?;
         let [n, c, spatial @ ..] = cx.dims(0)? else { return None };

@@ -93,7 +93,7 @@ impl Direction {
         self.bias.get(usize::from(state) * rows + row).copied().unwrap_or(0.0)
     }
 
-    /// What gate `gate` sums for unit `unit`.
+    /// The sum of gate `gate` for unit `unit`.
     fn gate(&self, gate: usize, unit: usize, x: &[f64], state: &[f64]) -> f64 {
         let row = gate * self.hidden + unit;
         Self::dot(&self.w, row, x)

@@ -86,7 +86,7 @@ fn log_sum_exp(items: &mut Floats<'_>) -> f64 {
     base + sum(items.iter().map(|x| (x - base).exp())).ln()
 }
 
-/// What a reduction takes away, and where the elements of a group lie.
+/// The axes that a reduction removes, and the positions of the elements of a group.
 pub(super) struct Groups {
     /// The shape of the result.
     pub(super) shape: Vec<usize>,
@@ -97,7 +97,7 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// The groups of a tensor of shape `shape` that share what is not on `axes`.
+    /// The groups of a tensor of shape `shape` that share their indices on all axes but `axes`.
     pub(super) fn new(shape: &[usize], axes: &[usize], keep: bool) -> Self {
         let strides = dense(shape);
         let part = |inside: bool| -> (Vec<usize>, Vec<isize>) {
@@ -218,7 +218,7 @@ fn arg(c: &mut Call<'_>, better: fn(f64, f64) -> bool) -> Res<Vec<Value>> {
         return invalid!("axis {at} has no elements");
     }
     let items = x.floats()?;
-    // Wide integers are compared as what they are.
+    // Wide integers are compared as integers.
     let ints = if x.dtype().kind() == Kind::Int { x.ints()? } else { Vec::new() };
     let beats = |a: usize, b: usize| match (ints.get(a), ints.get(b)) {
         (Some(a), Some(b)) if a != b => better(if a > b { 1.0 } else { -1.0 }, 0.0),

@@ -30,7 +30,7 @@ enum Mode {
     Cubic(f64),
 }
 
-/// What holds for every axis.
+/// The settings of all axes.
 #[derive(Clone, Copy, Debug)]
 struct Plan<'a> {
     mode: Mode,
@@ -138,7 +138,7 @@ fn mode(c: &Call<'_>, nearest: &str) -> Res<Mode> {
             "round_prefer_ceil" => |x, _| (x + 0.5).floor(),
             "floor" => |x, _| x.floor(),
             "ceil" => |x, _| x.ceil(),
-            // What ONNX Runtime does where operators before opset 11 leave it open.
+            // Operators before opset 11 leave it open; this is ONNX Runtime's choice.
             "outwards" => |x, scale| if scale < 1.0 { x.ceil() } else { x.floor() },
             other => return invalid!("unknown rounding `{other}`"),
         }),
@@ -252,7 +252,7 @@ fn asymmetric<'a>(c: &'a Call<'_>, shape: &[usize], scales: &[f64]) -> Res<(Vec<
 pub struct Sampling {
     /// The extents of the result.
     pub shape: Vec<usize>,
-    /// For each axis, for each place: the places of the input with their weights, or `None` for what is extrapolated.
+    /// For each axis and each index: the indices of the input with their weights, or `None` for an extrapolated one.
     pub axes: Vec<Vec<Taps>>,
     /// Whether elements are only moved.
     pub nearest: bool,

@@ -117,7 +117,7 @@ fn slice(c: &mut Call<'_>) -> Res<Vec<Value>> {
     one(part(c, x, &first, shape, &steps)?)
 }
 
-/// The extents of parts along an axis: those that are given, or `count` of `parts` equal ones with a smaller last one.
+/// The extents of parts along an axis: given ones, or `count` of `parts` equal ones with a smaller last one.
 pub(super) fn extents(c: &Call<'_>, extent: usize, parts: usize, count: usize) -> Res<Vec<usize>> {
     let given = match c.longs(1)? {
         Some(sizes) => Some(sizes),
@@ -250,7 +250,7 @@ fn zero(x: &Tensor, value: f64) -> Res<Tensor> {
     }
 }
 
-/// The middle of each axis, cut or extended by zeros; what is odd goes to the end.
+/// The middle of each axis, cropped or padded with zeros; an odd element is at the end.
 fn center_crop_pad(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
     let target = sizes(&c.longs(1)?.unwrap_or_default())?;

@@ -67,7 +67,7 @@ fn heads(c: &Call<'_>, name: &str) -> Res<usize> {
     }
 }
 
-/// A recurrence over a matrix for each head: it fades, forgets what it has under the key, and learns the value. Queries
+/// A recurrence over a matrix for each head: it decays, forgets the value of the key, and learns the new one. Queries
 /// read it.
 fn attention(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let (query, key, value) = (c.tensor(0)?, c.tensor(1)?, c.tensor(2)?);

@@ -151,7 +151,7 @@ fn near(found: &Tensor, shape: &[usize], expected: &[f64], tolerance: f64) {
     }
 }
 
-/// What the tests of the `onnx` package leave out; the numbers are those of ONNX Runtime and of PyTorch.
+/// Cases that the tests of the `onnx` package lack, with values of ONNX Runtime and PyTorch.
 #[test]
 fn images_are_resized_sampled_and_pooled() {
     let counted = floats(&[1, 1, 4, 4], &(0..16).map(f64::from).collect::<Vec<_>>());
@@ -272,7 +272,7 @@ fn extents_from_a_file_never_overflow() {
     is_invalid("Reshape", &[far], "allowzero = 1");
     is_invalid("Tile", &["[2] = [4611686018427387904, 4611686018427387904]"], "");
     let shape = |result: super::Res<Vec<Value>>| result.unwrap()[0].tensor().unwrap().shape().to_vec();
-    // 2 - 2^63 + 2^63 - 1 elements, beyond those that there were.
+    // 2 - 2^63 + 2^63 - 1 elements, beyond the last one.
     let cut = with_integers("Pad", &[&format!("[4] = [{LEAST}, 0, {MOST}, 0]")], "").unwrap();
     assert_eq!(cut[0].tensor().unwrap(), &floats(&[1, 2], &[0.0, 0.0]));
     let bounds = [format!("[1] = [{MOST}]"), format!("[1] = [{LEAST}]"), "[1] = [0]".to_owned()];

@@ -277,7 +277,7 @@ mod infer {
     use crate::ops::infer::cx::{Cx, Dims, Shapes, one};
     use crate::sym::Dim;
 
-    /// `StringSplit`: how many parts there are, the texts tell.
+    /// `StringSplit`: the number of parts depends on the texts.
     pub(super) fn split(cx: &mut Cx<'_>) -> Option<Shapes> {
         let parts = cx.dims(0)?.iter().copied().chain([None]).collect();
         Some(smallvec![Shape::Ranked(parts), shape_of(cx, 0)])

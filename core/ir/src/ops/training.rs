@@ -18,7 +18,7 @@ const fn op(name: &'static str) -> Op {
 }
 
 /// Applies `step` to each element of each tensor that is optimised. The inputs from the third on are `N` groups of
-/// tensors; the step takes an element of each and changes those that `returned` names, which are the results.
+/// tensors; the step takes an element of each and changes the ones that `returned` names, which are the results.
 fn each<const N: usize>(c: &Call<'_>, returned: &[usize], step: impl Fn(&mut [f64; N])) -> Res<Vec<Value>> {
     let inputs = c.tensors(2)?;
     if inputs.is_empty() || !inputs.len().is_multiple_of(N) {

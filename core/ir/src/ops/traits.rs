@@ -5,8 +5,8 @@ use crate::ir::Node;
 
 pub use onnxport_abi::Traits;
 
-/// What changes of a node whose operands are transposed: how a transpose passes through its operator. What an operator without
-/// such a mapping does depends on the order of the axes, unless it is elementwise or broadcasting.
+/// How a transpose passes through an operator: the changes of a node whose operands are transposed. The result of an
+/// operator without such a mapping depends on the order of the axes, unless it is elementwise or broadcasting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axes {
     /// Nothing: the inputs broadcast to the first one.
@@ -29,7 +29,7 @@ pub fn traits_of(domain: &str, name: &str) -> Traits {
     lookup(domain, name).map_or(Traits::NONE, Op::traits)
 }
 
-/// What the lines of operators say.
+/// The methods of operator lines.
 impl Op {
     const fn with(mut self, traits: Traits) -> Self {
         self.traits = self.traits.with(traits);
@@ -77,7 +77,7 @@ impl Op {
         self.with(Traits::RANDOM)
     }
 
-    /// The element types are part of what it computes: it converts, saturates or scales.
+    /// The result depends on the element types: it converts, saturates or scales.
     pub(super) const fn typed(self) -> Self {
         self.with(Traits::TYPED)
     }

@@ -1,4 +1,4 @@
-//! What flows along the edges of a graph.
+//! Values of a graph.
 
 use super::Tensor;
 use crate::ir::{Shape, Type};
@@ -32,7 +32,7 @@ impl Value {
         }
     }
 
-    /// The values of a sequence; 0 for what is not one.
+    /// The number of values of a sequence; 0 for other values.
     pub(super) fn items(&self) -> u64 {
         match self {
             Value::Sequence(_, items) => items.len() as u64,

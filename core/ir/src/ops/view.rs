@@ -60,7 +60,7 @@ fn transpose(c: &mut Call<'_>) -> Res<Vec<Value>> {
     one(permuted(c, x, &perm)?)
 }
 
-/// 0 keeps an extent unless `allowzero` says otherwise; -1 is what is left.
+/// 0 keeps an extent unless `allowzero` says otherwise; -1 is the rest.
 fn reshape(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
     let target = match c.longs(1)? {

@@ -1,4 +1,4 @@
-//! Windows that slide over spatial axes: what convolutions and pools share.
+//! Windows that slide over spatial axes, for convolutions and pools.
 
 use super::Res;
 use super::call::{Call, sizes};

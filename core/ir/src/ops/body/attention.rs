@@ -5,7 +5,7 @@ use super::text::Text;
 use crate::ir::Function;
 use crate::tensor::DType;
 
-/// What a call says, as far as its body hangs on it.
+/// The properties of a call on which its body depends.
 struct Kind {
     /// The version of the operator.
     since: u16,
@@ -72,7 +72,7 @@ pub(super) fn attention(call: &Call<'_>) -> Option<Function> {
         %Y = Reshape(%YTranspose, %YNewShape)",
         "%Y = Identity(%YPreReshape)",
     );
-    // What is not asked for, but stands in front of what is, is returned by the name that it has anyway.
+    // An output that is not requested, but precedes a requested one, is returned under its own name.
     let outputs = [
         ("Y", "Y"),
         ("present_key", "PresentKey"),
@@ -214,7 +214,7 @@ fn mask(call: &Call<'_>, kind: &Kind, text: &mut Text<'_, '_>) -> Option<()> {
     Some(())
 }
 
-/// What windows and the lengths of rows mask.
+/// The mask of windows and of the lengths of rows.
 fn padding(call: &Call<'_>, kind: &Kind, text: &mut Text<'_, '_>) {
     if kind.windows.contains(&true) {
         windows(kind, text);
@@ -244,7 +244,7 @@ fn padding(call: &Call<'_>, kind: &Kind, text: &mut Text<'_, '_>) {
     text.add("%AttnBiasT = Cast(%AttnBiasCausalPad) {to = $type0}");
 }
 
-/// What lies too far to the left or to the right of a query is masked.
+/// Masks keys that are too far to the left or to the right of a query.
 fn windows(kind: &Kind, text: &mut Text<'_, '_>) {
     let [left, right] = kind.windows;
     text.add(
@@ -329,7 +329,7 @@ fn repeated(text: &mut Text<'_, '_>) {
     );
 }
 
-/// The probabilities of keys, and what of the way to them the call asks for.
+/// The probabilities of keys, and the intermediate result that the call requests.
 fn probabilities(call: &Call<'_>, text: &mut Text<'_, '_>) {
     let capped = call.float("softcap").is_some_and(|cap| cap != 0.0);
     text.add(

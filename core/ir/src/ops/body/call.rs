@@ -1,11 +1,11 @@
-//! What bodies ask about a node.
+//! Queries of bodies about a node.
 
 use crate::ir::opset::OpSchema;
 use crate::ir::{Attr, BlockId, Graph, Node, Shape, Type};
 use crate::sym::Dim;
 use crate::tensor::DType;
 
-/// A node, and what is known about its inputs.
+/// A node, and the types of its inputs.
 pub(super) struct Call<'a> {
     /// The graph that holds the node.
     pub(super) graph: &'a Graph,
@@ -86,7 +86,7 @@ impl Call<'_> {
         }
     }
 
-    /// Whether the call is what a word says.
+    /// Whether a condition, given as a word, holds for the call.
     pub(super) fn is(&self, what: &str) -> Option<bool> {
         if let Some(at) = what.strip_prefix('+') {
             return Some(self.has(at.parse().ok()?));
@@ -108,7 +108,7 @@ impl Call<'_> {
         })
     }
 
-    /// The text with what `stated`, or else the call, says in place of each `$name`.
+    /// The text with each `$name` replaced by its value in `stated`, or else in the call.
     pub(super) fn fill(&self, text: &str, stated: &[(&str, String)]) -> Option<String> {
         let mut parts = text.split('$');
         let mut out = parts.next()?.to_owned();

@@ -1,13 +1,13 @@
 //! Graphs that a call has as attributes, put into a body.
 //!
-//! In the text of a body stands `%y = Graft(%x) {of = "score_mod"}`: what the graph called `score_mod` makes of `%x`.
+//! In the text of a body, `%y = Graft(%x) {of = "score_mod"}` is the result of the graph called `score_mod` for `%x`.
 
 use rustc_hash::FxHashMap;
 
 use super::call::Call;
 use crate::ir::{Attr, Attribute, BlockId, Def, Graph, Node, NodeId, ValueId};
 
-/// Replaces each `Graft` of `graph` by the nodes that it stands for. `None` where they read what surrounds the call, or
+/// Replaces each `Graft` of `graph` by the nodes that it stands for. `None` if they read outer values of the call, or
 /// an attribute of the function that the call is in.
 pub(super) fn resolve(graph: &mut Graph, call: &Call<'_>) -> Option<()> {
     let marks: Vec<NodeId> = graph.nodes.iter().filter(|(_, n)| n.op == "Graft").map(|(id, _)| id).collect();
@@ -38,7 +38,7 @@ pub(super) fn resolve(graph: &mut Graph, call: &Call<'_>) -> Option<()> {
 
 struct Graft<'g> {
     from: &'g Graph,
-    /// What stands for values of `from`.
+    /// The replacements of values of `from`.
     values: FxHashMap<ValueId, ValueId>,
     graph: &'g mut Graph,
 }

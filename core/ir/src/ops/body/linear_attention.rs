@@ -88,7 +88,7 @@ pub(super) fn linear_attention(call: &Call<'_>) -> Option<Function> {
     text.function(None, &["output", "present_state"])
 }
 
-/// The steps: what the state forgets, what it learns of the key and the value, and what the query reads from it.
+/// The steps: the state decays, learns the value of the key, and is read by the query.
 fn scan(text: &mut Text<'_, '_>, decays: bool, corrects: bool, shared: bool) {
     let more = |wanted: bool, name: &'static str| if wanted { name } else { "" };
     text.set("scanned_decay", more(decays, ", %Decay4D"));

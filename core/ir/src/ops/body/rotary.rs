@@ -4,7 +4,7 @@ use super::call::Call;
 use super::text::Text;
 use crate::ir::Function;
 
-/// Pairs of places, turned by the angles of the caches. Inputs of three axes have their heads in the last one.
+/// Pairs of elements, rotated by the angles of the caches. Inputs of three axes have their heads in the last one.
 pub(super) fn rotary(call: &Call<'_>) -> Option<Function> {
     let apart = match call.rank(0)? {
         3 => false,

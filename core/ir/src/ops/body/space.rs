@@ -18,7 +18,7 @@ const SIZES: &str = "%blocksize = Constant() {value = tensor i64[1] [$blocksize]
     %H = Slice(%input_shape, %two, %three)
     %W = Slice(%input_shape, %three, %four)";
 
-/// What both end with.
+/// The common last steps.
 const MOVED: &str = "%tmp = Reshape(%input, %tmp_shape) {allowzero = 1}
     %tmp_transposed = Transpose(%tmp) {perm = $perm}
     %output_shape = Concat(%N, %C_block, %H_block, %W_block) {axis = 0}

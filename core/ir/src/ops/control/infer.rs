@@ -1,4 +1,4 @@
-//! Types of what bodies return.
+//! Types of the outputs of bodies.
 
 use crate::ir::{Attr, BlockId, Shape, Type};
 use crate::ops::infer::cx::{Cx, Types, axis, both};
@@ -11,7 +11,7 @@ fn body(cx: &Cx<'_>, name: &str) -> Option<BlockId> {
     }
 }
 
-/// The types of what a body returns.
+/// The types of the outputs of a body.
 fn returned(cx: &Cx<'_>, block: BlockId) -> Vec<Type> {
     let block = &cx.graph.blocks[block];
     block.outputs().iter().map(|v| cx.graph.values[*v].ty.clone()).collect()
@@ -25,7 +25,7 @@ fn counts(cx: &mut Cx<'_>, name: &str, block: BlockId, takes: usize, returns: us
     cx.demand(outputs == returns, || format!("`{name}` returns {outputs} values in place of {returns}"))
 }
 
-/// `If`: what both branches agree on.
+/// `If`: the common types of both branches.
 pub(super) fn branches(cx: &mut Cx<'_>) -> Option<Types> {
     let (yes, no) = (body(cx, "then_branch")?, body(cx, "else_branch")?);
     for (name, block) in [("then_branch", yes), ("else_branch", no)] {
@@ -34,7 +34,7 @@ pub(super) fn branches(cx: &mut Cx<'_>) -> Option<Types> {
     Some(returned(cx, yes).iter().zip(&returned(cx, no)).map(|(a, b)| both(a, b)).collect())
 }
 
-/// `Loop`: carried values keep what the first and every later iteration agree on; the length of
+/// `Loop`: carried values have the common type of the first and every later iteration; the length of
 /// scan outputs depends on the run.
 pub(super) fn repeated(cx: &mut Cx<'_>) -> Option<Types> {
     let carried = cx.node.inputs.len().checked_sub(2)?;
@@ -99,7 +99,7 @@ fn stacked(ty: &Type, at: i64, length: Option<Dim>) -> Type {
     Type::Tensor { dtype: *dtype, shape }
 }
 
-/// `SequenceMap`: sequences of what the body returns. An extent that is no number may differ from run to run.
+/// `SequenceMap`: sequences of the outputs of the body. An extent that is not a number may differ from run to run.
 pub(super) fn mapped(cx: &mut Cx<'_>) -> Option<Types> {
     let body = body(cx, "body")?;
     counts(cx, "body", body, cx.node.inputs.len(), cx.node.outputs.len())?;

@@ -1,4 +1,4 @@
-//! Shapes of what is picked by index.
+//! Shapes of results selected by index.
 
 use crate::ops::infer::cx::{Contents, Cx, Dims, Shapes, axis, held, one};
 use crate::sym::Dim;

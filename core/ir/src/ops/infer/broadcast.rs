@@ -44,7 +44,7 @@ pub(in crate::ops) fn scalar(_: &mut Cx<'_>) -> Option<Shapes> {
     one([])
 }
 
-/// The broadcast of two shapes; refutes those that do not fit.
+/// The broadcast of two shapes; refutes shapes that do not fit.
 pub(in crate::ops) fn together(cx: &mut Cx<'_>, a: &[Option<Dim>], b: &[Option<Dim>]) -> Option<Dims> {
     let rank = a.len().max(b.len());
     let from_end = |dims: &[Option<Dim>], back: usize| match dims.len().checked_sub(back) {

@@ -1,4 +1,4 @@
-//! What a rule sees: a node, its inputs and the table of symbols.
+//! The context of a rule: a node, its inputs and the table of symbols.
 
 use smallvec::{SmallVec, smallvec};
 
@@ -158,7 +158,7 @@ impl<'a> Cx<'a> {
 
     /// Says that no run of the node succeeds, and why; the first reason counts. Returns nothing, with which a rule ends.
     ///
-    /// What may hold for some sizes is not refuted, and neither is what only a run can tell.
+    /// A condition that may hold at some sizes, or that only a run can decide, is not refuted.
     pub(in crate::ops) fn refute<T>(&mut self, why: impl Into<String>) -> Option<T> {
         self.refuted.get_or_insert_with(|| why.into());
         None
@@ -169,7 +169,7 @@ impl<'a> Cx<'a> {
         if holds { Some(()) } else { self.refute(why()) }
     }
 
-    /// Demands that two extents are equal, and refutes those that no sizes make equal; `what` says what they are.
+    /// Demands that two extents are equal, and refutes them if no sizes make them equal; `what` describes them.
     pub(in crate::ops) fn equal(&mut self, a: Option<Dim>, b: Option<Dim>, what: &str) -> Option<()> {
         let Some((a, b)) = a.zip(b) else { return Some(()) };
         if may_equal(self.symbols, a, b) {
@@ -229,7 +229,7 @@ impl<'a> Cx<'a> {
         self.symbols.add(dim, Dim::Const(n))
     }
 
-    /// The shape that an integer input holds; of its elements, those that are known.
+    /// The shape that an integer input holds, with its known elements.
     pub(in crate::ops) fn shape_from(&self, index: usize) -> Option<Dims> {
         if let Some(contents) = self.contents(index) {
             return Some(contents.into_iter().map(Some).collect());
@@ -248,7 +248,7 @@ pub(in crate::ops) fn axis(axis: i64, rank: usize) -> Option<usize> {
     (0..rank).contains(&axis).then_some(axis as usize)
 }
 
-/// Whether there are sizes at which two extents are equal, as far as their ranges tell.
+/// Whether two extents may be equal at some sizes, according to their ranges.
 pub(in crate::ops) fn may_equal(symbols: &mut Symbols, a: Dim, b: Dim) -> bool {
     if let (Dim::Const(a), Dim::Const(b)) = (a, b) {
         return a == b;
@@ -263,7 +263,7 @@ pub(in crate::ops) fn held(elements: ShapeValue) -> Option<Contents> {
     Some(smallvec![Some(elements)])
 }
 
-/// What holds whichever of two types a value has.
+/// The common part of two types.
 pub(in crate::ops) fn both(a: &Type, b: &Type) -> Type {
     match (a, b) {
         (Type::Tensor { dtype, shape }, Type::Tensor { dtype: other, shape: with }) => {
@@ -282,7 +282,7 @@ pub(in crate::ops) fn one(dims: impl IntoIterator<Item = Option<Dim>>) -> Option
     Some(smallvec![Shape::Ranked(dims.into_iter().collect())])
 }
 
-/// What both say about the same extent.
+/// The common part of two facts about an extent.
 pub(in crate::ops) fn either(a: Option<Dim>, b: Option<Dim>) -> Option<Dim> {
     match (a, b) {
         (Some(Dim::Const(_)), _) => a,
@@ -291,7 +291,7 @@ pub(in crate::ops) fn either(a: Option<Dim>, b: Option<Dim>) -> Option<Dim> {
     }
 }
 
-/// What holds whichever of two shapes a value has.
+/// The common part of two shapes.
 pub(in crate::ops) fn join(a: &Shape, b: &Shape) -> Shape {
     match (a, b) {
         (Shape::Ranked(a), Shape::Ranked(b)) if a.len() == b.len() => {

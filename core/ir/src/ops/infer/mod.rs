@@ -1,7 +1,7 @@
 //! Types, shapes and small integer contents of a node's outputs, from its inputs and attributes.
 //!
-//! The rules follow the [ONNX operator pages](https://onnx.ai/onnx/operators/). What they cannot
-//! tell stays unknown: an extent is stated only where every run of the model has it.
+//! The rules follow the [ONNX operator pages](https://onnx.ai/onnx/operators/). Everything else
+//! stays unknown: an extent is stated only if every run of the model has it.
 
 pub(super) mod broadcast;
 pub(super) mod cx;
@@ -32,7 +32,7 @@ pub(super) type ContentRule = fn(&mut Cx<'_>) -> Option<Contents>;
 /// The rules are those of this version of ONNX's operators and of later ones.
 pub const OLDEST_INFERRED: i64 = 13;
 
-/// What is known about one output of a node.
+/// The inferred facts of one output of a node.
 #[derive(Clone, Debug)]
 pub struct Inferred {
     /// The type.
@@ -41,10 +41,10 @@ pub struct Inferred {
     pub contents: Option<ShapeValue>,
 }
 
-/// What inference says of a node.
+/// The result of inference for a node.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// What is known about each output.
+    /// The facts of each output.
     pub outputs: SmallVec<[Inferred; 2]>,
     /// Why no run of the node succeeds, whatever sizes the symbols stand for; `None` where one may.
     pub refuted: Option<String>,
@@ -60,8 +60,8 @@ impl Answer {
     }
 }
 
-/// Sets the types of `node`'s outputs to what its inputs and attributes tell. What was known
-/// before and cannot be inferred stays.
+/// Sets the types of `node`'s outputs as inferred from its inputs and attributes. Facts that
+/// were known before and cannot be inferred are kept.
 pub fn infer(graph: &mut Graph, symbols: &mut Symbols, opset: i64, node: NodeId) {
     set_types(graph, symbols, opset, node, refine);
 }
@@ -100,7 +100,7 @@ fn infer_block(graph: &mut Graph, symbols: &mut Symbols, opset: i64, block: Bloc
     }
 }
 
-/// What the inputs and attributes of `node` tell about it and each of its outputs.
+/// The facts about `node` and each of its outputs that follow from its inputs and attributes.
 pub fn answer(graph: &Graph, symbols: &mut Symbols, opset: i64, node: NodeId) -> Answer {
     let data = &graph.nodes[node];
     let count = data.outputs.len();
@@ -108,7 +108,7 @@ pub fn answer(graph: &Graph, symbols: &mut Symbols, opset: i64, node: NodeId) ->
     if opset < OLDEST_INFERRED {
         return Answer::unknown(count);
     }
-    // What an attribute of a function is, only a call of it says.
+    // The value of an attribute of a function depends on the call.
     if data.attributes.iter().any(|a| matches!(a.value, Attr::Ref(..))) {
         return Answer::unknown(count);
     }

@@ -8,7 +8,7 @@ use crate::ir::{Shape, Type};
 
 /// The types of every output of `cx.node`, without shapes.
 pub(super) fn types(cx: &Cx<'_>) -> Types {
-    // A graph does not say which version of the smaller domains it is of: what counts is the newest.
+    // A graph does not state the version of the smaller domains: the newest is used.
     let version = if cx.node.domain.is_empty() { cx.opset } else { i64::MAX };
     match opset::lookup_read(&cx.node.domain, &cx.node.op, version) {
         Ok(Some(schema)) => by_schema(cx, schema),
@@ -47,7 +47,7 @@ fn by_schema(cx: &Cx<'_>, schema: &'static OpSchema) -> Types {
         .collect()
 }
 
-/// What a variable says of a value: everything but the shapes of tensors.
+/// The type that a type variable stands for: everything but the shapes of tensors.
 fn unshaped(ty: &Type) -> Type {
     match ty {
         Type::Tensor { dtype: Some(dtype), .. } => Type::tensor(*dtype, Shape::Unranked),

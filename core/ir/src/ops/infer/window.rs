@@ -54,7 +54,7 @@ impl Window {
         self.kernel[axis]?.checked_sub(1)?.checked_mul(self.dilations[axis])?.checked_add(1)
     }
 
-    /// Refutes a window that is longer than what it slides over.
+    /// Refutes a window that is longer than its axis.
     pub(in crate::ops) fn reaches(&self, cx: &mut Cx<'_>, out: Option<Dim>, axis: usize) -> Option<()> {
         let short = out.is_some_and(|d| cx.symbols.range(d).max.is_some_and(|n| n < 0));
         let reach = self.reach(axis).map_or_else(String::new, |reach| format!(" of {reach}"));

@@ -19,7 +19,7 @@ pub(in crate::ops) const OPS: &[Op] = &[
     op("OneHotEncoder").dtypes(infer::floats).infer(shapes::one_hot).eval(one_hot),
 ];
 
-/// What a category is called: equal keys are one category. NaN is one of them, and 0 has no sign.
+/// The key of a category: equal keys are one category. NaN is one of them, and 0 has no sign.
 #[derive(PartialEq, Eq, Hash)]
 enum Key {
     Int(i128),
@@ -40,7 +40,7 @@ fn keys(x: &Tensor) -> Res<Vec<Key>> {
     })
 }
 
-/// For each element of `x` what `values` has at the place of it in `names`, else the one element of `default`.
+/// For each element of `x`, the element of `values` at its index in `names`, or else the only element of `default`.
 fn mapped(c: &Call<'_>, x: &Tensor, names: &Tensor, values: &Tensor, default: &Tensor) -> Res<Vec<Value>> {
     if names.len() != values.len() {
         return invalid!("{} keys do not fit {} values", names.len(), values.len());
@@ -76,7 +76,7 @@ fn listed(c: &Call<'_>, name: &str) -> Res<Option<Tensor>> {
     }
 }
 
-/// What stands for a category that is not listed.
+/// The value of a category that is not listed.
 fn fallback(c: &Call<'_>, dtype: DType) -> Res<Tensor> {
     let own = match c.attr("default_tensor") {
         Some(crate::ir::Attr::Text(text)) => Some(Tensor::text(text)?),

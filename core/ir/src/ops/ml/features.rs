@@ -1,4 +1,4 @@
-//! What prepares features, element by element and row by row.
+//! Preparation of features, by element and by row.
 
 #![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
 

@@ -21,7 +21,7 @@ fn entries<'a>(c: &'a Call<'_>) -> Res<(&'a Tensor, &'a Tensor)> {
     }
 }
 
-/// A map for each row, from the names of the columns to what stands there.
+/// A map for each row, from the names of the columns to their values.
 fn zip_map(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let rows = Rows::of(c, c.tensor(0)?)?;
     let names = match Classes::of(c, "classlabels_int64s", "classlabels_strings") {

@@ -1,4 +1,4 @@
-//! The operators of `ai.onnx.ml`: classical models, and what prepares their inputs.
+//! The operators of `ai.onnx.ml`: classical models, and the preparation of their inputs.
 //!
 //! They follow the [operator pages](https://onnx.ai/onnx/operators/) of the domain. Where those leave a case open, the
 //! reference evaluator of ONNX decides.
@@ -54,7 +54,7 @@ enum Classes {
 }
 
 impl Classes {
-    /// What the attributes called so list.
+    /// The lists of the attributes with these names.
     fn of(c: &Call<'_>, ints: &str, texts: &str) -> Self {
         match c.texts(texts) {
             Some(texts) if !texts.is_empty() => Self::Texts(texts.to_vec()),

@@ -1,4 +1,4 @@
-//! What becomes of the scores of one row.
+//! Transforms of the scores of one row.
 
 use super::super::Res;
 use super::super::error::invalid;
@@ -77,7 +77,7 @@ fn probit(p: f64) -> f64 {
         1.0 => return f64::INFINITY,
         _ => {}
     }
-    // Bisection of a function that only grows: 64 halvings of what a double can tell from 0 and 1.
+    // Bisection of a function that only grows: 64 halvings reach the precision of a double.
     let (mut low, mut high) = (-40.0f64, 40.0f64);
     for _ in 0..64 {
         let middle = low.midpoint(high);

@@ -135,7 +135,7 @@ impl Forest {
         invalid!("the nodes of a tree lead back to each other")
     }
 
-    /// What the trees say about one row: a number for each target that a leaf votes for.
+    /// The votes of the trees for one row: a number for each target that a leaf votes for.
     fn votes(&self, c: &Call<'_>, row: &[f64], targets: usize, how: Aggregate) -> Res<Vec<Option<f64>>> {
         let mut out: Vec<Option<f64>> = vec![None; targets];
         for root in &self.roots {
@@ -335,7 +335,7 @@ fn regressor(c: &mut Call<'_>) -> Res<Vec<Value>> {
 }
 
 /// The class of the largest sum of votes, and the sums. Where only one of two classes is voted for, the other one has
-/// what is left: of 1 where no weight is negative, else of 0.
+/// the rest: of 1 if no weight is negative, else of 0.
 fn classifier(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let rows = Rows::of(c, c.tensor(0)?)?;
     let forest = numbered(c, "class")?;

@@ -13,7 +13,7 @@ fn sequence(element: Type) -> Option<Types> {
     known.then(|| smallvec![Type::Sequence(Box::new(element))])
 }
 
-/// The type of what is in the sequence that input `index` is.
+/// The element type of the sequence at input `index`.
 fn inside<'a>(cx: &Cx<'a>, index: usize) -> Option<&'a Type> {
     match cx.ty(index)? {
         Type::Sequence(element) => Some(element),
@@ -21,19 +21,19 @@ fn inside<'a>(cx: &Cx<'a>, index: usize) -> Option<&'a Type> {
     }
 }
 
-/// `SequenceEmpty`: what is put in later decides on the shapes.
+/// `SequenceEmpty`: the shapes depend on the elements that are inserted later.
 pub(super) fn empty(cx: &mut Cx<'_>) -> Option<Types> {
     sequence(Type::tensor(cx.dtype_attr("dtype", || Some(DType::F32))?, Shape::Unranked))
 }
 
-/// `SequenceConstruct`: what all inputs agree on.
+/// `SequenceConstruct`: the common type of all inputs.
 pub(super) fn construct(cx: &mut Cx<'_>) -> Option<Types> {
     let mut each = (0..cx.node.inputs.len()).map(|index| cx.ty(index).cloned().unwrap_or(Type::Unknown));
     let first = each.next()?;
     sequence(each.fold(first, |a, b| both(&a, &b)))
 }
 
-/// `SequenceInsert`: what is there and what comes agree on.
+/// `SequenceInsert`: the common type of the old elements and the new one.
 pub(super) fn insert(cx: &mut Cx<'_>) -> Option<Types> {
     sequence(both(inside(cx, 0)?, cx.ty(1)?))
 }
@@ -104,7 +104,7 @@ pub(super) fn optional(cx: &mut Cx<'_>) -> Option<Types> {
     inner.is_stated().then(|| smallvec![Type::Optional(Box::new(inner.clone()))])
 }
 
-/// `OptionalGetElement`: what is inside; what is no optional value is taken as it is.
+/// `OptionalGetElement`: the type inside; a value that is not optional is returned unchanged.
 pub(super) fn optional_element(cx: &mut Cx<'_>) -> Option<Types> {
     match cx.ty(0)? {
         Type::Optional(inner) => Some(smallvec![(**inner).clone()]),

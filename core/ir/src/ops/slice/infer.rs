@@ -197,7 +197,7 @@ fn bound(cx: &mut Cx<'_>, dim: Dim, at: Dim) -> Option<Dim> {
             let back = cx.symbols.add(at, dim);
             cx.symbols.max(back, Dim::Const(0))
         }
-        // Its sign decides what it means.
+        // Its meaning depends on its sign.
         _ => return None,
     };
     Some(cx.symbols.min(at, dim))

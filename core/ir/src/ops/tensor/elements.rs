@@ -1,4 +1,4 @@
-//! Elements as what evaluators compute with, to and from the bytes of a tensor.
+//! Conversion between the bytes of a tensor and the numbers of evaluators.
 
 #![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
 
@@ -233,7 +233,7 @@ impl Tensor {
     }
 
     /// A tensor of numbers that were computed as floats, in any numeric type: integers are cut off towards zero
-    /// and wrapped, truth values are what is not zero.
+    /// and wrapped, booleans are true unless zero.
     ///
     /// # Errors
     /// As [`Tensor::new`].

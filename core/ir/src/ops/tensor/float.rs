@@ -71,7 +71,7 @@ impl Format {
             Special::Ieee if self.mantissa_bits > 2 => (self.max() + 1) | 1 << (self.mantissa_bits - 1),
             Special::Ieee | Special::LastIsNan => self.sign() - 1,
             Special::MinusZeroIsNan => self.sign(),
-            // What NumPy's type makes of it; ONNX leaves it open.
+            // As in NumPy's type; ONNX leaves it open.
             Special::None => self.sign(),
         }
     }
@@ -94,7 +94,7 @@ impl Format {
         sign * f64::from(mantissa) * 2f64.powi(exponent - self.bias - self.mantissa_bits as i32)
     }
 
-    /// The nearest code, ties to even. What is too large becomes the largest number when `saturate` is set and the
+    /// The nearest code, ties to even. A number that is too large becomes the largest one when `saturate` is set and the
     /// type has few bits, else infinity or, without one, NaN.
     fn encode(self, x: f64, saturate: bool) -> u16 {
         if x.is_nan() {
@@ -125,7 +125,7 @@ impl Format {
     }
 }
 
-/// The value of the code of a small float; `None` when `dtype` is no float of at most 16 bits.
+/// The value of the code of a small float; `None` if `dtype` is not a float of at most 16 bits.
 pub fn decode(dtype: DType, code: u16) -> Option<f64> {
     if dtype == DType::F8E8M0 {
         return Some(if code == 0xff { f64::NAN } else { 2f64.powi(i32::from(code) - 127) });
@@ -133,7 +133,7 @@ pub fn decode(dtype: DType, code: u16) -> Option<f64> {
     Some(Format::of(dtype)?.decode(code))
 }
 
-/// The code of the nearest value, ties to even; `None` when `dtype` is no float of at most 16 bits.
+/// The code of the nearest value, ties to even; `None` if `dtype` is not a float of at most 16 bits.
 pub(super) fn encode(dtype: DType, x: f64, saturate: bool) -> Option<u16> {
     if dtype == DType::F8E8M0 {
         return Some(scale(x, Rounding::Up, saturate));

@@ -62,7 +62,7 @@ impl Tensor {
         }
     }
 
-    /// A tensor of text; what is not UTF-8 is replaced.
+    /// A tensor of text; invalid UTF-8 is replaced.
     ///
     /// # Errors
     /// When there are more or fewer texts than the shape says.

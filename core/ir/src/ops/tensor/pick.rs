@@ -8,7 +8,7 @@ use super::{Data, Tensor, elements};
 use crate::ops::Res;
 use crate::ops::error::invalid;
 
-/// What an iterator gives next: which tensor, and the place in it.
+/// The next element: its tensor, and the index in it.
 type Next<'a> = dyn FnMut() -> Option<(usize, usize)> + 'a;
 
 impl Tensor {

@@ -144,7 +144,7 @@ pub(super) fn depth_to_space(cx: &mut Cx<'_>) -> Option<Shapes> {
     one([*n, c, h, w])
 }
 
-/// Refutes an extent that is no multiple of `of`.
+/// Refutes an extent that is not a multiple of `of`.
 fn divides(cx: &mut Cx<'_>, dim: Option<Dim>, of: Dim) -> Option<()> {
     match (dim, of) {
         (Some(Dim::Const(n)), Dim::Const(of)) if n.checked_rem(of).is_some_and(|rest| rest != 0) => {
@@ -182,7 +182,7 @@ pub(super) fn shape(cx: &mut Cx<'_>) -> Option<Shapes> {
     one([Some(Dim::Const(shape_range(cx, dims.len())?.len() as i64))])
 }
 
-/// `Identity` of what is no tensor.
+/// `Identity` of a value that is not a tensor.
 pub(super) fn identity(cx: &mut Cx<'_>) -> Option<Types> {
     match cx.ty(0)? {
         Type::Tensor { .. } | Type::Unknown => None,

@@ -1,4 +1,4 @@
-//! `compare/1`: a plugin that compares gives what the host gives, and one that lies is refused.
+//! `compare/1`: a comparer's metrics equal the host's, and contradictory ones are refused.
 
 use onnxport_core::compare::{Chosen, Comparer, Difference, Tolerance, compare};
 use onnxport_core::diagnose::Code;

@@ -1,4 +1,4 @@
-//! Programs of `tests/files/overloads` with one type altered: what comes of them is never called a defect of a plugin.
+//! Programs of `tests/files/overloads` with one type altered: the errors never blame a plugin.
 //!
 //! Each run takes a sample; `ONNXPORT_CONTRADICTIONS=all` takes every program and every alteration.
 

@@ -4,7 +4,7 @@
 //! - `table`: decompositions, which go before those of `aten`;
 //! - `mode` (optional): `none`, `core` or `all`; `core` when absent;
 //! - `input`: a functional program in text form;
-//! - `output` or `error`: what comes out. A decomposition that cannot be used is an error.
+//! - `output` or `error`: the result. A decomposition that cannot be used is an error.
 
 use crate::files::{Outcome, Sections, errors};
 use onnxport_core::decompose::{DecomposeOptions, Decompositions, Mode, run};
@@ -32,7 +32,7 @@ fn outcome(sections: &Sections) -> Outcome {
 
 file_tests!("decompose", outcome);
 
-/// What computes with numbers; the arguments have no names there.
+/// A call that computes with numbers; its arguments have no names.
 const NUMBERS: &[&str] = &["_operator.", "math.", "torch."];
 
 #[test]

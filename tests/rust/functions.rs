@@ -1,7 +1,5 @@
 //! Local functions and codes of an author's own, over a plugin that is linked into the test.
 
-// What a linked-in plugin has no feature for.
-
 use crate::files::errors;
 use onnxport_core::host::Host;
 use onnxport_core::inspect::ModelSummary;
@@ -64,7 +62,7 @@ fn reaches(cx: &Lower, x: Value) -> Res<Value> {
     Ok(y)
 }
 
-/// What was made inside is no value outside.
+/// Values of the body are not valid outside.
 #[lowering("local.leaks.default")]
 fn leaks(cx: &Lower, x: Value) -> Res<Value> {
     let mut inside = x;

@@ -1,8 +1,8 @@
 //! File tests of the graph: `tests/files/ir/*.txt`.
 //!
-//! - `step`: `infer` (the types of what nodes make, in order), `tidy` or `validate`;
+//! - `step`: `infer` (the types of the results of nodes, in order), `tidy` or `validate`;
 //! - `input`: a model in text form;
-//! - `output` or `error`: what comes out.
+//! - `output` or `error`: the result.
 
 use std::fmt::Write;
 

@@ -4,7 +4,7 @@
 //! - `target` (optional): the name of a target, which must run the model; ONNX Runtime when absent, which need not;
 //! - `tolerance` (optional): how far the results may be from those before, by the evaluator;
 //! - `input`: a model in text form;
-//! - `output`: what comes out, and behind it what is said.
+//! - `output`: the resulting model, followed by the messages.
 
 use std::fmt::Write;
 
@@ -125,7 +125,7 @@ fn forms_are_used_and_the_page_of_targets_is_current() {
     assert!(page == current, "docs/targets.md is not current: UPDATE=1 writes it");
 }
 
-/// What `model` draws when it is legal for ONNX Runtime at opset 22, which tosses coins for it.
+/// The random values of `model` when it is legalized for ONNX Runtime at opset 22, which draws them.
 fn drawn(model: &str, given: Vec<Tensor>) -> Vec<f64> {
     let mut model = Model::parse(model).expect("a model");
     let (done, _) = legalise(&mut model, &LegaliseOptions::default()).expect("it is legal");

@@ -2,7 +2,7 @@
 //!
 //! Sections:
 //! - `input`: a program in text form;
-//! - `output`: what is known, when nothing contradicts it; `error`: every contradiction.
+//! - `output`: the known facts, if there is no contradiction; `error`: every contradiction.
 
 use std::sync::LazyLock;
 

@@ -4,7 +4,7 @@
 //! - `steps` (optional): the steps to run, by name; all when absent;
 //! - `schemas` (optional): schemas of custom operators;
 //! - `input`: a program in text form;
-//! - `output` or `error`: what comes out.
+//! - `output` or `error`: the result.
 
 use std::sync::LazyLock;
 

@@ -1,5 +1,5 @@
 //! Inference and evaluation on the node tests of the ONNX package, the former with the extents that they have and with
-//! symbols in place of them. What is inferred must be right; that it is complete is asked of all
+//! symbols in place of them. Inferred facts must be right; completeness is required of all
 //! operators but those listed here.
 
 use bytes::Bytes;

@@ -25,7 +25,7 @@ fn with_trait(wanted: Traits) -> impl Iterator<Item = (&'static Op, &'static OpS
     own.filter_map(|op| Some((op, opset::lookup(op.name, opset::MAX_OPSET)?)))
 }
 
-/// An element type that `formal` takes; the first of those that make good numbers.
+/// The first suitable element type that `formal` takes.
 fn dtype(schema: &OpSchema, formal: &Formal) -> DType {
     let allowed = match formal.ty {
         FormalType::Var(index) => schema.type_vars[usize::from(index)].allowed,
@@ -47,7 +47,7 @@ fn attributes(schema: &OpSchema) -> String {
             other => panic!("{} has to state `{}`, {other:?}", schema.name, attribute.name),
         });
     }
-    // What `Mod` takes floats with.
+    // `Mod` takes floats only with this attribute.
     stated.extend((schema.name == "Mod").then(|| "fmod = 1".to_owned()));
     if stated.is_empty() { String::new() } else { format!(" {{{}}}", stated.join(", ")) }
 }
@@ -74,7 +74,7 @@ fn sandwich(schema: &OpSchema, over: usize, constants: &str, before: &str, after
     text
 }
 
-/// What the exact rules make of a model, which computes the same, bit for bit.
+/// The model after the exact rules, checked to give bit-identical results.
 fn optimised(op: &str, text: &str) -> Model {
     let mut before = Model::parse(text).unwrap_or_else(|error| panic!("{op}:{error}\n{text}"));
     let opset = before.opset();
@@ -156,7 +156,7 @@ fn commutative_operators_give_the_same_bits_with_their_inputs_swapped() {
     }
 }
 
-/// Lists of names of operators outside their definitions, by file, with what justifies them: code for each operator.
+/// Lists of names of operators outside their definitions, by file, with a justification: code for each operator.
 const LISTS: &[(&str, usize, &str)] = &[
     ("plugins/aten/src/quantize/coding.rs", 1, "`lowering/1` does not tell the traits of a node"),
     ("plugins/aten/src/reduce/mod.rs", 1, "the overloads that the operators lower"),
@@ -302,8 +302,8 @@ const STATED: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// The attributes that `source` reads with a value for those that are absent: an accessor of an attribute that has a default in
-/// some version, and a literal behind it.
+/// Calls in `source` that restate a default: an accessor of an attribute that has a default in some version, followed by a
+/// literal for an absent one.
 fn restated(source: &str) -> Vec<String> {
     let has_default = |name: &str| {
         let mut schemas = opset::domains().into_iter().flat_map(|(_, schemas)| schemas);
@@ -343,7 +343,7 @@ fn restated(source: &str) -> Vec<String> {
 #[test]
 fn nothing_restates_the_default_of_an_attribute() {
     let mut found: Vec<(String, String)> = Vec::new();
-    // The tests about operators quote what they look for.
+    // The tests of operators quote restated defaults.
     let folders = [&PRODUCT[..], &["examples", "tests/rust"]].concat();
     for (file, source) in
         sources_in(&folders).into_iter().filter(|(file, _)| file != "tests/rust/operators.rs")

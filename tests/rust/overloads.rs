@@ -1,11 +1,11 @@
-//! What lowerings make of a call of every overload: `tests/files/overloads`, a file for each family of
+//! The lowerings of a call of every overload: `tests/files/overloads`, a file for each family of
 //! `tests/python/ops`, whose programs `python -m tests.python.ops.programs` dumps once. The programs of `numbers.txt` and
 //! `by_hand.txt` are written by hand: PyTorch does not export them here, or refuses to save them.
 //!
 //! A case begins with a line `=== name`; its sections are those of a file test:
 //! - `options` (optional): `--opset 18`;
 //! - `program`: as it was exported, in text form;
-//! - `model` or `error`: what the conversion makes of it without any rule, `UPDATE=1` writes it.
+//! - `model` or `error`: the result of the conversion without rules; `UPDATE=1` writes it.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -368,7 +368,7 @@ fn what_a_plugin_says_is_in_the_report() {
     assert_eq!(said, [(Severity::Warning, "plugin `faulty`: listen: a in ``, line 0 of ", true)]);
     let warning = &converted.diagnostics[0];
     assert_eq!((&warning.code, warning.provider.as_deref()), (&Code::PLUGIN_MESSAGE, Some("faulty")));
-    // What comes from the plugin's own threads belongs to no conversion.
+    // Messages from the plugin's own threads do not belong to a conversion.
     let others = log::others().into_iter().filter(|d| d.provider.as_deref() == Some("faulty"));
     let others: Vec<_> = others.map(|d| d.message).collect();
     assert_eq!(others, ["plugin `faulty`: from a thread of its own"]);

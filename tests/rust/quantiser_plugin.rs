@@ -21,7 +21,7 @@ mod plugin {
         }
     }
 
-    /// One step for all blocks of a row, and a code that tells which block it is in.
+    /// One step for all blocks of a row, and a code that is the number of its block.
     struct Rows;
 
     impl Quantiser for Rows {
@@ -46,7 +46,7 @@ mod plugin {
         }
     }
 
-    /// A scale that only the name of the weight tells.
+    /// A scale that depends only on the name of the weight.
     struct Named;
 
     impl Quantiser for Named {

@@ -1,4 +1,4 @@
-//! What can be pasted after a conversion that failed: it compiles, and does what it says.
+//! Suggested code after a failed conversion: it compiles and works.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use onnxport_core::host::{Host, PluginRoot};
 use onnxport_core::lower::{DimName, LowerOptions, OutputNames, lower};
 use onnxport_core::program::Program;
 
-/// Lowerings as they were pasted: the file is what the suggestions of [`PROGRAM`] are.
+/// Pasted lowerings: the file equals the suggestions for [`PROGRAM`].
 mod pasted {
     use onnxport_sdk::prelude::*;
 
@@ -127,6 +127,6 @@ fn dynamic_shapes_have_the_names_and_the_structure_of_the_call() {
         shapes(&[&pair], &empty, flat),
         export(&format!("([{{0: {dynamic}}}, {{0: torch.export.Dim.AUTO}}],)"))
     );
-    // What the argument was called is not known.
+    // The name of the argument is not known.
     assert_eq!(shapes(&[&node("list", "null", &[leaf])], &named, flat), None);
 }

@@ -276,7 +276,7 @@ fn parameters_that_no_schema_has_are_found() {
     assert_eq!(text, "`kit.typo.default` has no argument `facter`; its schema has x, factor");
 }
 
-/// The arguments of a call of `aten`, what it gives and what it computes.
+/// The arguments of a call of `aten`, its result types and its results.
 type Known = (&'static str, Vec<(&'static str, Argument)>, &'static str, Tensor);
 
 /// The evaluator against numbers that are known: calls of PyTorch's operators.

@@ -56,7 +56,7 @@ fn host() -> Host {
 
 fn convert(host: &Host, program: &Path, to: &Path, mode: ExternalData, weightless: bool) -> WriteReport {
     let archive = pipeline::read(program).unwrap();
-    // Weights that come from elsewhere stay what the program has.
+    // Replaced weights do not change the program.
     let mut options = ConvertOptions { weightless, separate: true, ..ConvertOptions::default() };
     options.lower.opset = DEFAULT_OPSET;
     let converted = pipeline::convert(host, archive.program, &options).unwrap();
@@ -156,7 +156,7 @@ graph {
 }
 ";
 
-/// A safetensors file with the weights of [`PROGRAM`]; every byte tells where it is.
+/// A safetensors file with the weights of [`PROGRAM`]; every byte depends on its position.
 fn safetensors(path: &Path) -> Vec<u8> {
     let entry = |name: &str, shape: &str, from: usize, to: usize| {
         format!("\"{name}\":{{\"dtype\":\"F32\",\"shape\":{shape},\"data_offsets\":[{from},{to}]}}")

@@ -1,4 +1,4 @@
-//! `weights/1`: tensors that a plugin makes, transforms that it has, and what happens when it fails.
+//! `weights/1`: tensors and transforms of a plugin, and its failures.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use onnxport_core::precision::{self, Patterns, PluginTransform, PrecisionOptions
 use onnxport_core::tensor::{DType, LazyTensor};
 use onnxport_core::weights::WeightSet;
 
-/// What an author would write.
+/// A plugin as an author would write it.
 mod plugin {
     use onnxport_sdk::executor::Failure;
     use onnxport_sdk::prelude::DType;

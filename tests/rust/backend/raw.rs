@@ -1,4 +1,4 @@
-//! A plugin on the bare contract, which does what the SDK's types prevent.
+//! A plugin on the bare contract, with errors that the SDK's types prevent.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -15,7 +15,7 @@ rules! {
     /// A difference is a sum.
     difference: Sub(x, y) => Add(x, y);
 
-    /// What is not negative needs no relu.
+    /// A value that is not negative needs no relu.
     relu: Relu(x) => x;
 
     /// A softmax along another axis.

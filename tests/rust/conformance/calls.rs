@@ -1,4 +1,4 @@
-//! Bodies that hang on the call, held against those that the `onnx` package gives for the same calls: the same operators,
+//! Bodies that depend on the call, compared with the bodies of the `onnx` package for the same calls: the same operators,
 //! attributes and wiring, whatever values are called.
 
 use std::path::Path;

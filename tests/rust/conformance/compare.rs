@@ -1,4 +1,4 @@
-//! Whether what was computed is what was expected.
+//! Comparison of results with expected values.
 
 use onnxport_ir::ops::{Elements, Tensor, Value};
 use onnxport_ir::tensor::DType;
@@ -24,7 +24,7 @@ pub(crate) fn compare(found: &Value, expected: &Value) -> Result<Close, String> 
         }
         (Value::Optional(None), Value::Optional(None)) => Ok(Close::Exact),
         (Value::Optional(Some(found)), Value::Optional(Some(expected))) => compare(found, expected),
-        // A file of an optional holds what is in it.
+        // A file of an optional holds its value.
         (Value::Optional(Some(found)), expected) => compare(found, expected),
         (found, Value::Optional(Some(expected))) => compare(found, expected),
         (found, expected) => Err(format!("{} in place of {}", found.describe(), expected.describe())),

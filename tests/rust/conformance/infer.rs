@@ -17,7 +17,7 @@ pub(crate) enum Known {
     Nothing,
 }
 
-/// Infers the outputs from the types of the inputs, and from the contents of those that hold sizes, and compares
+/// Infers the outputs from the types of the inputs, and from the contents of sizes, and compares
 /// them with the expected outputs.
 ///
 /// # Errors

@@ -59,7 +59,7 @@ fn missing(model: &Model) -> BTreeSet<String> {
 /// Evaluates every data set of a test. Only types and shapes of random outputs are compared.
 ///
 /// # Errors
-/// Says what differs.
+/// Describes the difference.
 fn evaluate(case: &Path, model: &Model, random: bool) -> Result<Close, String> {
     let mut worst = Close::Exact;
     for number in 0.. {

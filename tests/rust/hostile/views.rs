@@ -50,7 +50,7 @@ fn sound(random: &mut Random) -> LazyTensor {
     LazyTensor::inline(dtype, shape, bytes)
 }
 
-/// Applies random steps to the tensor, skipping those that are refused.
+/// Applies random steps to the tensor, skipping refused ones.
 fn changed(mut tensor: LazyTensor, random: &mut Random) -> LazyTensor {
     for _ in 0..random.below(6) {
         let rank = tensor.shape.len();

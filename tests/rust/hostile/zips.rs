@@ -87,7 +87,7 @@ fn zip_bombs_are_not_inflated() {
     }
     archive.deflated = vec!["models/model.json", "/text"];
     let sound = archive.bytes();
-    // A declared size decides whether anything is inflated, so there is no need for real gigabytes.
+    // A declared size decides whether anything is inflated, so real gigabytes are not needed.
     let mut bytes = sound.clone();
     let at = record(&bytes, "models/model.json");
     bytes[at + 24..at + 28].copy_from_slice(&(1u32 << 30).to_le_bytes());

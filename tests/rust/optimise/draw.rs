@@ -27,7 +27,7 @@ impl Random {
         of[self.below(of.len())]
     }
 
-    /// Between -4 and 4; where `special`, also what arithmetic treats in its own way, and what lies in the middle between
+    /// Between -4 and 4; where `special`, also the special cases of arithmetic, and numbers in the middle between
     /// two integers.
     fn float(&mut self, special: bool) -> f64 {
         const SPECIAL: [f64; 9] =
@@ -138,7 +138,7 @@ pub(crate) fn fixed(model: &Model, sizes: &[i64]) -> Model {
         }
         fixed.graph.values[id].ty = Type::Tensor { dtype, shape: Shape::Ranked(dims) };
     }
-    // What is known of contents is known anew.
+    // Known contents are inferred again.
     super::read(&fixed.to_text())
 }
 

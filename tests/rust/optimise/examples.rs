@@ -21,7 +21,7 @@ fn path() -> PathBuf {
     repository().join("cli/src/commands/rules/examples.txt")
 }
 
-/// What the rule alone does to a model; `None` where it is not applied.
+/// The model after this rule alone; `None` if it is not applied.
 fn applied(listed: &Listed, text: &str) -> Option<(Model, Optimised)> {
     let mut model = Model::parse(text).ok()?;
     let mut options = OptimiseOptions {
@@ -38,7 +38,7 @@ fn applied(listed: &Listed, text: &str) -> Option<(Model, Optimised)> {
     (done.applied > 0).then_some((model, done))
 }
 
-/// What rules match in a model when all of them run.
+/// The rules that match in a model when all of them run.
 fn behind_others(text: &str) -> Option<Vec<Matched>> {
     let mut model = Model::parse(text).ok()?;
     let options =
@@ -103,7 +103,7 @@ fn every_rule_has_an_example_in_which_it_applies() {
         let kept = known.get(&name).filter(|text| applied(listed, text).is_some()).cloned();
         match kept.or_else(|| cut_out(listed, &files)) {
             Some(text) => drop(current.insert(name, text)),
-            // What a pass does may need the whole of a model.
+            // A pass may need the whole model.
             None if listed.is_pass => {}
             None => lacking.push(name),
         }

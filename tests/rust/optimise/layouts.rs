@@ -194,7 +194,7 @@ fn networks_are_turned_at_their_ends_alone() {
     assert!(most >= 12 && there > 500, "{most} at most of {there}");
 }
 
-/// What is left of a graph whose constants and nodes these are, and how many nodes were turned.
+/// The graph with these constants and nodes after the conversion, and the number of converted nodes.
 fn turned(shape: &str, text: &str, sums: bool) -> (Model, usize) {
     let text = format!("opset 20\nsymbol n 1..\nsymbol h 1..\ngraph {{\n  input %x: {shape}\n{text}}}\n");
     let before = read(&text);

@@ -1,4 +1,4 @@
-//! What runs at which level.
+//! The rules and passes of each level.
 
 use std::fmt::Write;
 use std::sync::{Arc, LazyLock};
@@ -36,10 +36,10 @@ mod plugin {
         rules! {
             #![class = exact]
 
-            /// What stands in front of all speaks for it.
+            /// It has the default class of the file.
             says_nothing_itself: Cos(x) => Neg(x);
 
-            /// But not for what speaks for itself.
+            /// It has its own class.
             speaks_for_itself (class = bounded(ulps = 1)): Sin(x) => Neg(x);
         }
     }

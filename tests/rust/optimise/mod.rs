@@ -3,7 +3,7 @@
 //!
 //! - `options`: `explain NAME`, `level LEVEL` (`target` unless it is stated), `stop-after N`, `sweeps N` and `growth N`, a line each;
 //! - `input`: a model in text form;
-//! - `output`: the model that comes out, then what was applied, what was found wrong, and what is said
+//! - `output`: the resulting model, the applied rules, the diagnostics, and the explanations
 //!   about the rule in `explain`.
 
 pub(crate) mod draw;
@@ -65,7 +65,7 @@ fn parsed(text: &str) -> Model {
     Model::parse(text).unwrap_or_else(|error| panic!("input:{error}"))
 }
 
-/// The model that a text describes, with what can be inferred of it.
+/// The model that a text describes, with inferred types.
 fn read(text: &str) -> Model {
     let mut model = parsed(text);
     inferred(&mut model);
@@ -164,7 +164,7 @@ fn a_match_takes_its_graphs_and_functions_along() {
         let found = validate(side, &Stated::default());
         assert!(found.is_empty(), "{found:?}\n{}", side.to_text());
     }
-    // What the branch reads of outside is given; what nobody matched is not computed.
+    // Outer values that the branch reads are given; unmatched nodes are not computed.
     let before = matched.before.to_text();
     assert!(before.contains("If(") && before.contains("Neg(%w)") && !before.contains("Exp"), "{before}");
     assert_eq!(Model::parse(&before).map(|model| model.to_text()).ok(), Some(before));

@@ -168,7 +168,7 @@ fn unit(model: &Model) -> f64 {
     types.map(of).fold(f64::EPSILON, f64::max)
 }
 
-/// How far results may be off after what was done to `before`: what each rule states, as often as it was applied; and
+/// The error bound of results after the rewrites of `before`: the bound of each rule, as often as it was applied; and
 /// whether that holds for finite values only.
 fn allowed(host: &Host, before: &Model, done: &Optimised) -> (f64, bool) {
     let unit = unit(before);

@@ -44,7 +44,7 @@ fn outlined(text: &str, least: usize) -> (Model, usize) {
     (after, calls)
 }
 
-/// The same steps three times: each scales what the one before it made, adds what came in, and all share a constant.
+/// The same steps three times: each scales the result of the previous one, adds the input, and all share a constant.
 const LAYERS: &str = "opset 20\nsymbol n 0..\ngraph {\n  constant %a: f32[3] = [1, 2, 3]\n  constant %b: f32[3] = [4, 5, 6]\n  \
     constant %c: f32[3] = [7, 8, 9]\n  constant %two: f32[] = [2]\n  input %x: f32[n, 3]\n  %start: f32[n, 3] = Neg(%x)\n  \
     %a1: f32[n, 3] = Mul(%start, %a)\n  %a2: f32[n, 3] = Add(%a1, %x)\n  %a3: f32[n, 3] = Clip(%a2, _, %two)\n  \

@@ -31,7 +31,7 @@ rules! {
     /// The patch lacks a required attribute.
     no_attribute: "t"::NoAttribute(x) => Cast(x);
 
-    /// The patch reads what it replaces.
+    /// The patch reads the values that it replaces.
     reads_itself: "t"::ReadsItself(x) => read_the_root;
 
     /// The patch has too few outputs.
@@ -86,10 +86,10 @@ rules! {
     /// Right at early opsets only.
     early (opset = ..=18): "t"::Early(x) => Relu(x);
 
-    /// Reads what lies outside of the match.
+    /// Reads a value outside the match.
     looks_back: "t"::Back(x) => before(cx, x);
 
-    /// No longer reads what everybody reads.
+    /// No longer reads a shared value.
     leaves_the_hub: "t"::Hub(x, _) => Tanh(x);
 
     /// A number as its type rounds it, and one within a tolerance.
@@ -125,10 +125,10 @@ rules! {
     /// The attributes of a node, but for one.
     copies: pool @ MaxPool("t"::Moved(x), strides = _s?, ..) => MaxPool(x, strides = [2, 2], ..pool);
 
-    /// Applies to what it makes.
+    /// Applies to its own result.
     grows: "t"::Grows(x) => "t"::Grows("t"::Grows(x));
 
-    /// Applies to what `wanes` makes, which applies to what this makes.
+    /// Applies to the result of `wanes`, which applies to the result of this rule.
     waxes: "t"::Waxes(x) => "t"::Wanes("t"::Waxes(x));
 
     /// The other half.
@@ -261,7 +261,7 @@ fn bad_operator(cx: &Edit<'_>) -> Res<()> {
     Ok(())
 }
 
-/// Removes what is still read.
+/// Removes a node whose output is still read.
 #[pass]
 fn removes_too_much(cx: &Edit<'_>) -> Res<()> {
     for node in marked(cx, "RemoveMe") {

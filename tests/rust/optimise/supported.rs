@@ -1,4 +1,4 @@
-//! What rules write, the target runs: each file of `tests/files/standard`, `attention` and `fusions` with every element type
+//! The target supports the results of rules: each file of `tests/files/standard`, `attention` and `fusions` with every element type
 //! and at every opset for which it is a model, all rules and passes of both plugins for ONNX Runtime.
 
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! Weights that a pass makes of others: what they are, that they are what the nodes would have computed, and
+//! Weights that a pass derives from others: their types, that they equal the results of the nodes, and
 //! the memory that they take.
 
 mod plugin;

@@ -71,7 +71,7 @@ fn packed_qkv(cx: &Edit<'_>) -> Res<()> {
     Ok(())
 }
 
-/// The sums of the rows of its weight are what each product adds.
+/// Each product adds the sums of the rows of its weight.
 #[pass]
 fn sums_of_rows(cx: &Edit<'_>) -> Res<()> {
     let products: Vec<_> = cx.graph().nodes().into_iter().filter(|node| node.is("Gemm")).collect();

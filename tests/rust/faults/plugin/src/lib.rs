@@ -33,7 +33,7 @@ fn panics(_: &Lower, _x: Value) -> Res<Value> {
     panic!("out of cheese")
 }
 
-/// Tells the user where the call comes from.
+/// Reports the origin of the call to the user.
 #[lowering("faulty.talks.default")]
 fn talks(cx: &Lower, x: Value) -> Res<Value> {
     let voice = &Settings::get()?.voice;

@@ -64,7 +64,7 @@ impl Conversion {
         let path = path.as_ref().to_owned();
         let archive = pt2::read(&path)?;
         let sources = vec![Against::sidecar_path(&path)];
-        Ok(Self { path: Some(path), sources, ..Self::of(archive, None) })
+        Ok(Self { path: Some(path), sources, ..Self::from_archive(archive, None) })
     }
 
     /// Takes an exported program from the memory of this process. Its weights are not copied. `recorded` holds calls of
@@ -74,10 +74,10 @@ impl Conversion {
     /// `OP1xx` for defects of the program, `OP704` for defects of the calls.
     pub fn from_parts(parts: Parts, recorded: Option<Bytes>) -> Result<Self, Report> {
         let recorded = recorded.map(Against::from_bytes).transpose()?;
-        Ok(Self::of(pt2::from_parts(parts)?, recorded))
+        Ok(Self::from_archive(pt2::from_parts(parts)?, recorded))
     }
 
-    fn of(archive: Archive, recorded: Option<Against>) -> Self {
+    fn from_archive(archive: Archive, recorded: Option<Against>) -> Self {
         Self {
             path: None,
             recorded,

@@ -172,7 +172,7 @@ impl<'c, 'a, E: Emit> NodeBuilder<'c, 'a, E> {
 
     /// Sets an attribute; [`Attribute::None`] leaves it out.
     pub fn set(self, name: &'a str, value: Attribute) -> Self {
-        match Attr::of(value) {
+        match Attr::from_attribute(value) {
             Some(attr) => self.attribute(name, attr),
             None => self,
         }
@@ -226,7 +226,7 @@ impl<'a> NodeBuilder<'_, 'a, Lower<'_>> {
 
 impl<V> Attr<'_, V> {
     /// The value of an attribute of a graph; none for [`Attribute::None`].
-    pub(crate) fn of(value: Attribute) -> Option<Self> {
+    pub(crate) fn from_attribute(value: Attribute) -> Option<Self> {
         Some(match value {
             Attribute::None => return None,
             Attribute::Int(value) => Attr::Int(value),

@@ -35,7 +35,7 @@ impl<'h> Editor<'h> {
     }
 
     /// The editor of the graph of `value`, used by operators on values.
-    pub(crate) fn of(value: ValueRef<'h>) -> Self {
+    pub(crate) fn for_value(value: ValueRef<'h>) -> Self {
         Self { graph: value.graph() }
     }
 
@@ -249,7 +249,7 @@ pub(crate) fn lend_attribute<R>(
     value: &Attribute,
     take: impl FnOnce(&AttributeView<'_>) -> R,
 ) -> R {
-    let attr = Attr::<()>::of(value.clone());
+    let attr = Attr::<()>::from_attribute(value.clone());
     let texts = attr.as_ref().map(Attr::texts).unwrap_or_default();
     let data = match &attr {
         Some(Attr::Literal(data)) => Some(data),

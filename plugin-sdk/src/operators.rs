@@ -75,7 +75,7 @@ macro_rules! arithmetic {
                 type Output = ValueRef<'h>;
 
                 fn $method(self, other: T) -> ValueRef<'h> {
-                    Editor::of(self).$method(self, other)
+                    Editor::for_value(self).$method(self, other)
                 }
             }
 
@@ -96,7 +96,7 @@ macro_rules! arithmetic {
                 type Output = ValueRef<'h>;
 
                 fn $method(self, other: ValueRef<'h>) -> ValueRef<'h> {
-                    Editor::of(other).$method(self, other)
+                    Editor::for_value(other).$method(self, other)
                 }
             }
         )*
@@ -127,7 +127,7 @@ macro_rules! logic {
                 type Output = ValueRef<'h>;
 
                 fn $method(self, other: ValueRef<'h>) -> ValueRef<'h> {
-                    Editor::of(self).$verb(self, other)
+                    Editor::for_value(self).$verb(self, other)
                 }
             }
         )*
@@ -157,7 +157,7 @@ macro_rules! unary {
                 type Output = ValueRef<'h>;
 
                 fn $method(self) -> ValueRef<'h> {
-                    Editor::of(self).$method(self)
+                    Editor::for_value(self).$method(self)
                 }
             }
         )*

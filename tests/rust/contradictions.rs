@@ -70,7 +70,7 @@ fn contradicting_programs_are_not_blamed_on_plugins() {
     for path in families() {
         let text = fs::read_to_string(&path).expect("a readable file");
         for (name, case) in split(&text) {
-            let original = program(&Sections::of(case));
+            let original = program(&Sections::from_text(case));
             for (val, ty) in alterations(&original) {
                 turn += 1;
                 if !turn.is_multiple_of(step) {

@@ -25,7 +25,7 @@ pub(crate) struct Sections(Vec<(String, String)>);
 
 impl Sections {
     /// Splits `text` at the lines that open sections; text before the first is a comment.
-    pub(crate) fn of(text: &str) -> Self {
+    pub(crate) fn from_text(text: &str) -> Self {
         let mut sections: Vec<(String, String)> = Vec::new();
         for line in text.lines() {
             if let Some(name) = line.strip_prefix("--- ") {
@@ -94,7 +94,7 @@ pub(crate) fn cases(name: &str, folder: &str, outcome: fn(&Sections) -> Outcome)
 /// Compares the outcome of the file at `path` with its last section; `UPDATE=1` writes it there.
 fn run(path: &Path, outcome: fn(&Sections) -> Outcome) {
     let text = std::fs::read_to_string(path).expect("a readable file");
-    let sections = Sections::of(&text);
+    let sections = Sections::from_text(&text);
     let (kind, actual) = outcome(&sections);
     let expected = sections.get(kind).unwrap_or_default();
     if expected == actual {

@@ -77,7 +77,7 @@ fn head(case: &str) -> &str {
 fn run(path: &Path, name: &str, case: &str) {
     /// Cases share a file.
     static WRITING: Mutex<()> = Mutex::new(());
-    let sections = Sections::of(case);
+    let sections = Sections::from_text(case);
     let (kind, actual) = outcome(&sections);
     let expected = sections.get(kind).unwrap_or_default();
     if expected == actual {
@@ -131,7 +131,7 @@ fn every_overload_has_a_program() {
     for path in families() {
         let text = fs::read_to_string(&path).expect("a readable file");
         for (_, case) in split(&text) {
-            let program = program(&Sections::of(case));
+            let program = program(&Sections::from_text(case));
             calls(&program.body, &mut called);
             // Normalization adds calls that few programs contain.
             if let Ok(program) = normalise::normalise(program, &HOST.schemas) {

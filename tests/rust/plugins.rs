@@ -135,7 +135,7 @@ fn a_loaded_plugin_makes_the_same_models_as_a_linked_one() {
     let mut compared = 0;
     for path in files("tests/files/lower", "txt") {
         let text = std::fs::read_to_string(&path).expect("a readable file");
-        let sections = Sections::of(&text);
+        let sections = Sections::from_text(&text);
         let program = || Program::parse(sections.get("input").expect("an input section")).expect("a program");
         assert_eq!(lowered(&linked, program()), lowered(&loaded, program()), "{}", path.display());
         compared += 1;

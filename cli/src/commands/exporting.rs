@@ -185,7 +185,7 @@ impl Made {
         );
         decomposing::describe(&converted.decomposed, &mut outcome);
         outcome.put("lowered", &converted.provided);
-        outcome.put("weight_forms", WeightForm::of(&converted.model));
+        outcome.put("weight_forms", WeightForm::from_model(&converted.model));
         optimising::describe(&arguments.converting.optimizing, &converted.optimised, "", &mut outcome);
         outcome.put("opset", self.opset);
         outcome.put("nodes", converted.model.graph.node_count());

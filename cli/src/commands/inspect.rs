@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     }
     let archive = pipeline::read(&arguments.file)?;
     let host = plugins::host(&arguments.plugins)?;
-    let summary = ProgramSummary::of(&archive, &host, DEFAULT_OPSET);
+    let summary = ProgramSummary::from_archive(&archive, &host, DEFAULT_OPSET);
     Ok(Outcome::text(program(&summary, shown)).with("program", &summary))
 }
 

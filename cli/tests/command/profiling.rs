@@ -43,7 +43,7 @@ fn times_are_those_of_modules_and_lines() {
     assert!(said["diagnostics"].as_array().is_some_and(Vec::is_empty), "{said}");
 
     assert!(told.nodes.iter().all(|node| node.runs.len() == 7 && node.calls == 1));
-    assert!(told.nodes.iter().all(|node| node.times == Times::of(&node.runs)));
+    assert!(told.nodes.iter().all(|node| node.times == Times::from_runs(&node.runs)));
     assert!(told.attributed.none.abs() < 1e-12, "{:?}", told.attributed);
     let of = |rows: &[onnxport_core::profile::Row]| {
         let mut keys: Vec<String> = rows.iter().filter_map(|row| row.key.clone()).collect();

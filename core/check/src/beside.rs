@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use super::journal::Said;
+use super::journal::Description;
 use super::{Checked, Finding};
 use onnxport_core::diagnose::{Code, Diagnostic};
 use onnxport_core::host::manifest::{self, Manifest};
@@ -13,7 +13,7 @@ const CHECK: &str = "manifest";
 /// Checks the manifest field by field, or writes it.
 pub(super) fn check(
     library: &Path,
-    said: &Said,
+    said: &Description,
     write: bool,
     checked: &mut Checked,
 ) -> Result<(), Diagnostic> {
@@ -31,7 +31,9 @@ pub(super) fn check(
         return Ok(());
     }
     checked.findings.push(match Manifest::beside(library) {
-        Err(problem) => Finding::of(CHECK, &problem).next("write a right one with --write-manifest"),
+        Err(problem) => {
+            Finding::from_diagnostic(CHECK, &problem).next("write a right one with --write-manifest")
+        }
         Ok(None) => Finding::skip(CHECK, "there is none; a library in a folder of plugins needs one")
             .next("write it with --write-manifest"),
         Ok(Some(stated)) => compare(&stated, &right),

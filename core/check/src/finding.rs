@@ -52,7 +52,7 @@ impl Finding {
     }
 
     /// A problem that the host has words for.
-    pub(super) fn of(check: &str, problem: &Diagnostic) -> Self {
+    pub(super) fn from_diagnostic(check: &str, problem: &Diagnostic) -> Self {
         let finding = Self::fail(check, problem.message.clone());
         Self {
             next: problem.help.clone().unwrap_or_default(),

@@ -20,14 +20,14 @@ pub(super) enum Event {
     /// The step ends and has nothing to say.
     End,
     /// The description that the library gives of itself.
-    Said(Said),
+    Description(Description),
     /// Something that must be the same in every process.
     Seen { key: String, value: String },
 }
 
 /// The description that a library gives of itself.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Said {
+pub(super) struct Description {
     pub id: String,
     pub version: String,
     pub contract: String,
@@ -37,7 +37,7 @@ pub(super) struct Said {
 /// The results of a probe that other probes use.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
-    pub said: Option<Said>,
+    pub said: Option<Description>,
     pub seen: BTreeMap<String, String>,
 }
 

@@ -148,7 +148,7 @@ impl Session<'_> {
                         open = None;
                     }
                     Event::End => open = None,
-                    Event::Said(said) => facts.said = Some(said),
+                    Event::Description(said) => facts.said = Some(said),
                     Event::Seen { key, value } => {
                         facts.seen.insert(key, value);
                     }

@@ -10,7 +10,7 @@ use onnxport_abi::{Interface, PANIC_PROBE, PluginRoot};
 use onnxport_core::host::attach::About;
 
 use super::Finding;
-use super::journal::{Event, Journal, Said};
+use super::journal::{Description, Event, Journal};
 use super::probe::version;
 use onnxport_core::host::{CONTRACT, Source, attach, load};
 use onnxport_core::session::HOST_ROOT;
@@ -27,7 +27,7 @@ pub(super) fn probe(library: &Path, journal: &mut Journal) {
                     format!("a library with the root of a plugin, in {}", ms(start.elapsed())),
                 )
             }
-            Err(problem) => Finding::of("load", &problem),
+            Err(problem) => Finding::from_diagnostic("load", &problem),
         })
     });
     let Some(root) = root else { return };
@@ -39,7 +39,7 @@ pub(super) fn probe(library: &Path, journal: &mut Journal) {
                 about = Some(table);
                 finding
             }
-            Err(problem) => Finding::of("about", &problem),
+            Err(problem) => Finding::from_diagnostic("about", &problem),
         })
     });
     let Some(about) = about else { return };
@@ -71,14 +71,14 @@ pub(super) fn probe(library: &Path, journal: &mut Journal) {
                     format!("to this host of contract {CONTRACT}, in {}", ms(start.elapsed())),
                 )
             }
-            Err(problem) => Finding::of("attach", &problem),
+            Err(problem) => Finding::from_diagnostic("attach", &problem),
         })
     });
     if attached {
         // Invalid options make the host refuse the plugin.
         let listed = if options.is_empty() { "the plugin takes none".to_owned() } else { options.join(", ") };
         journal.step("options", |_| Some(Finding::pass("options", listed)));
-        journal.write(&Event::Said(Said {
+        journal.write(&Event::Description(Description {
             id: about.id.to_owned(),
             version: about.version.to_owned(),
             contract: version(about.contract),

@@ -13,12 +13,12 @@ const ROWS: &str = "value";
 
 /// How many values depart.
 pub(crate) fn departures(found: &Found) -> usize {
-    found.values.rows.iter().filter(|row| said(row, found) == Said::Departs).count()
+    found.values.rows.iter().filter(|row| said(row, found) == Judgement::Departs).count()
 }
 
 /// The verdict of a value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Said {
+enum Judgement {
     Agrees,
     /// Its error is explained by the errors of its node's inputs.
     HandedOn,
@@ -28,19 +28,19 @@ enum Said {
     NotJudged,
 }
 
-fn said(row: &Row, found: &Found) -> Said {
+fn said(row: &Row, found: &Found) -> Judgement {
     match row.verdict {
-        Verdict::Agrees if row.error > row.allowed - GROWTH * row.error_of_inputs => Said::HandedOn,
-        Verdict::Agrees => Said::Agrees,
+        Verdict::Agrees if row.error > row.allowed - GROWTH * row.error_of_inputs => Judgement::HandedOn,
+        Verdict::Agrees => Judgement::Agrees,
         Verdict::Departs if found.cleared.contains(&row.value) || found.ties.contains(&row.value) => {
-            Said::PassedOn
+            Judgement::PassedOn
         }
-        Verdict::Departs => Said::Departs,
-        Verdict::NotJudged(_) => Said::NotJudged,
+        Verdict::Departs => Judgement::Departs,
+        Verdict::NotJudged(_) => Judgement::NotJudged,
     }
 }
 
-impl Said {
+impl Judgement {
     fn word(self) -> &'static str {
         match self {
             Self::Agrees => "agrees",
@@ -99,7 +99,7 @@ fn filter(id: &str) -> Markup {
     }
 }
 
-fn point(row: &Row, said: Said) -> Point {
+fn point(row: &Row, said: Judgement) -> Point {
     let judged = !matches!(row.verdict, Verdict::NotJudged(_));
     let parts = [row.place.operator.as_str(), &row.value, &row.place.module, &row.place.source];
     let place = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ");
@@ -110,10 +110,10 @@ fn point(row: &Row, said: Said) -> Point {
     Point { value: judged.then_some(row.error), state: said.state(), about }
 }
 
-fn line(at: usize, row: &Row, said: Said) -> Markup {
+fn line(at: usize, row: &Row, said: Judgement) -> Markup {
     let state = said.state();
     html! {
-        tr #{ (ROWS) "-" (at) } .wrong[said == Said::Departs] {
+        tr #{ (ROWS) "-" (at) } .wrong[said == Judgement::Departs] {
             td.state.(state.class()) { (said.word()) }
             td {
                 code { (row.value) } " " span.note { (row.got) }

@@ -52,7 +52,7 @@ pub(super) struct Claim {
 }
 
 impl Claim {
-    pub(super) fn of(offered: Vec<NodeId>) -> Self {
+    pub(super) fn from_offered(offered: Vec<NodeId>) -> Self {
         let claimed = offered.iter().map(|node| (*node, false)).collect();
         Self { offered, claimed, ..Self::default() }
     }
@@ -70,7 +70,7 @@ pub(super) struct Compile {
     /// The inputs and outputs of the region.
     pub(super) ports: Ports,
     /// The emitted nodes, in order.
-    pub(super) made: Vec<Made>,
+    pub(super) made: Vec<Addition>,
     /// The blobs by their numbers.
     pub(super) blobs: FxHashMap<u32, Blob>,
     /// The replacements of the outputs.
@@ -87,7 +87,7 @@ pub(super) struct Compile {
 }
 
 /// An addition by the backend.
-pub(super) enum Made {
+pub(super) enum Addition {
     /// A constant, and the number of its value.
     Constant(ValueId, LazyTensor),
     /// A node.
@@ -250,7 +250,7 @@ extern "C" fn constant(
             return None;
         }
         let value = compile.fresh(access);
-        compile.made.push(Made::Constant(value, data));
+        compile.made.push(Addition::Constant(value, data));
         *out = access.epoch.value(value);
         Some(())
     })
@@ -285,7 +285,7 @@ extern "C" fn emit(cx: GraphContext, node: &EmitRecord<'_>, outputs: RSliceMut<'
         for (place, (value, _)) in outputs.iter_mut().zip(&emitted.outputs) {
             *place = access.epoch.value(*value);
         }
-        compile.made.push(Made::Node(emitted));
+        compile.made.push(Addition::Node(emitted));
         Some(())
     })
 }
@@ -316,7 +316,7 @@ extern "C" fn refuse(cx: GraphContext, code: RStr<'_>, message: RStr<'_>, help: 
 }
 
 impl Compile {
-    pub(super) fn of(name: String, domain: String, nodes: Vec<NodeId>, ports: Ports) -> Self {
+    pub(super) fn for_region(name: String, domain: String, nodes: Vec<NodeId>, ports: Ports) -> Self {
         let allowed = ports.inputs.iter().chain(&ports.weights).copied().collect();
         Self { name, domain, nodes, ports, allowed, ..Self::default() }
     }

@@ -33,7 +33,7 @@ impl Running<'_> {
         if self.host.quarantine.skips(backend.plugin) {
             return;
         }
-        let call = Call::Claim(Box::new(Claim::of(offered)));
+        let call = Call::Claim(Box::new(Claim::from_offered(offered)));
         let (answer, call) = call::run(self.model, call, backend.table.claim, &backend, "claiming");
         let Call::Claim(mut claim) = call else { return };
         if let Some(problem) = claim.broken.take() {

@@ -53,8 +53,12 @@ impl Running<'_> {
             return None;
         }
         let domain = backend.entry.domain.known().to_owned();
-        let call =
-            Call::Compile(Box::new(Compile::of(region.name.clone(), domain, region.nodes.clone(), ports)));
+        let call = Call::Compile(Box::new(Compile::for_region(
+            region.name.clone(),
+            domain,
+            region.nodes.clone(),
+            ports,
+        )));
         let (answer, call) = call::run(self.model, call, backend.table.compile, &backend, "compiling");
         let Call::Compile(mut compile) = call else { return None };
         let at = region.nodes.first().and_then(|node| self.model.graph.nodes[*node].origin);

@@ -16,7 +16,7 @@ pub(super) struct Flow {
 
 impl Flow {
     /// Computes the flow of `block`. A node with nested blocks needs the outside values that they use.
-    pub(super) fn of(graph: &Graph, block: BlockId) -> Self {
+    pub(super) fn from_block(graph: &Graph, block: BlockId) -> Self {
         let nodes: Vec<NodeId> = graph.order(block).collect();
         let index: FxHashMap<NodeId, u32> = nodes.iter().enumerate().map(|(i, n)| (*n, i as u32)).collect();
         let mut edges = Vec::new();

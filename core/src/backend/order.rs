@@ -11,7 +11,7 @@ use crate::ir::{BlockId, Graph, NodeId};
 /// Orders the nodes of `block` so that each comes after its inputs, and otherwise by `places`. A node
 /// without a place takes that of the node before it.
 pub(super) fn sort(graph: &mut Graph, block: BlockId, places: &FxHashMap<NodeId, usize>) {
-    let flow = Flow::of(graph, block);
+    let flow = Flow::from_block(graph, block);
     let mut after: Vec<Vec<u32>> = vec![Vec::new(); flow.nodes.len()];
     let mut waiting = vec![0u32; flow.nodes.len()];
     for (from, to) in &flow.edges {

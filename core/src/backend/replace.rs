@@ -3,7 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::blob::Finished;
-use super::call::{Compile, Emitted, Made};
+use super::call::{Addition, Compile, Emitted};
 use super::region::Region;
 use super::{Blobs, EMBED_BYTES};
 use crate::diagnose::{OriginId, Place};
@@ -48,10 +48,10 @@ pub(super) fn replace(
     let mut values: FxHashMap<ValueId, ValueId> = FxHashMap::default();
     for made in std::mem::take(&mut compile.made) {
         match made {
-            Made::Constant(number, data) => {
+            Addition::Constant(number, data) => {
                 values.insert(number, model.graph.add_initializer(None, data));
             }
-            Made::Node(emitted) => {
+            Addition::Node(emitted) => {
                 let blob = finished(&mut compile, &emitted, blobs, stem, &mut replaced, model)?;
                 let node = append(model, region, emitted, blob, origin, &mut values)?;
                 replaced.nodes.push(node);

@@ -91,7 +91,7 @@ impl<'a> Running<'a> {
     ) -> Self {
         let blocks = model.graph.reachable_blocks();
         let area = |block: &BlockId| {
-            let flow = Flow::of(&model.graph, *block);
+            let flow = Flow::from_block(&model.graph, *block);
             (*block, Area { partition: Partition::new(flow.nodes.len(), &flow.edges), flow })
         };
         Self {

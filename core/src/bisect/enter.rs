@@ -31,7 +31,7 @@ pub(super) fn enter(
     let (Some(ours), Side::Model(theirs)) = (search.side(), &search.theirs) else { return Ok(None) };
     let other = match search.against {
         Against::Executor => Some((search.model, node)),
-        Against::Model(other) => Alignment::of(search.model, other).node(node).map(|node| (other, node)),
+        Against::Model(other) => Alignment::between(search.model, other).node(node).map(|node| (other, node)),
         Against::Recording => None,
     };
     let Some((other, other_node)) = other.filter(|_| depth < DEPTH) else { return Ok(None) };

@@ -271,7 +271,9 @@ impl State {
 impl<'a> Search<'a, '_> {
     fn taps(&self) -> Taps<'a> {
         match (self.against, &self.theirs) {
-            (Against::Model(other), _) => Taps::aligned(self.model, other, &Alignment::of(self.model, other)),
+            (Against::Model(other), _) => {
+                Taps::aligned(self.model, other, &Alignment::between(self.model, other))
+            }
             (_, Side::Recorded(recorded)) => Taps::recorded(self.model, recorded),
             _ => Taps::same(self.model),
         }

@@ -114,7 +114,7 @@ pub fn compare(
     options: &Options,
 ) -> Result<(Diff, Option<taps::Report>), Report> {
     let (ours, theirs) = (read(a)?, read(b)?);
-    let alignment = Alignment::of(&ours, &theirs);
+    let alignment = Alignment::between(&ours, &theirs);
     let found = diff(&ours, &theirs, &alignment);
     let Some(runtime) = runtime else { return Ok((found, None)) };
     let (_, signature, fed) = open(a, None, options)?;

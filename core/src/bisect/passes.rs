@@ -139,7 +139,7 @@ enum Stage {
     Finished,
 }
 
-struct Made {
+struct Rewritten {
     model: Model,
     optimised: Optimised,
 }
@@ -158,7 +158,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// The first step after which the outputs are off, which they are in the end.
-    fn first(&mut self, patches: usize, all: &Made, finished: &Made) -> Result<Broken, Report> {
+    fn first(&mut self, patches: usize, all: &Rewritten, finished: &Rewritten) -> Result<Broken, Report> {
         if self.is_off(&all.model)? {
             // After `good` patches the outputs are right, after `bad` they are not.
             let (mut good, mut bad) = (0, patches);
@@ -185,7 +185,7 @@ impl Search<'_> {
         Ok(Broken::Legalisation { target, nodes: self.nodes(&folded, finished)? })
     }
 
-    fn make(&mut self, stage: Stage) -> Result<Made, Report> {
+    fn make(&mut self, stage: Stage) -> Result<Rewritten, Report> {
         let optimising = |options: &OptimiseOptions| match stage {
             Stage::Patches(limit) => OptimiseOptions {
                 // No folding, even if all patches run.
@@ -205,12 +205,12 @@ impl Search<'_> {
                     options.backend = BackendOptions::default();
                 }
                 let made = pipeline::convert(self.host, (*program).clone(), &options)?;
-                Ok(Made { model: made.model, optimised: made.optimised })
+                Ok(Rewritten { model: made.model, optimised: made.optimised })
             }
             Source::Model(model, options) => {
                 let target = LegaliseOptions { target: options.target.clone(), ..LegaliseOptions::default() };
                 let done = optimise::imported(self.host, (*model).clone(), &optimising(options), &target)?;
-                Ok(Made { model: done.model, optimised: done.optimised })
+                Ok(Rewritten { model: done.model, optimised: done.optimised })
             }
         }
     }
@@ -265,15 +265,15 @@ impl Search<'_> {
     }
 
     /// Returns the difference between two models as they are written.
-    fn nodes(&self, before: &Made, after: &Made) -> Result<Diff, Report> {
-        let read = |made: &Made, path: &Path| -> Result<Model, Report> {
+    fn nodes(&self, before: &Rewritten, after: &Rewritten) -> Result<Diff, Report> {
+        let read = |made: &Rewritten, path: &Path| -> Result<Model, Report> {
             let options = WriteOptions { weightless: true, ..WriteOptions::default() };
             write::write(&made.model, path, &options)?;
             Ok(import(path)?)
         };
         let folder = self.path.parent().unwrap_or(Path::new(""));
         let (a, b) = (read(before, &folder.join("before.onnx"))?, read(after, &folder.join("after.onnx"))?);
-        Ok(diff(&a, &b, &Alignment::of(&a, &b)))
+        Ok(diff(&a, &b, &Alignment::between(&a, &b)))
     }
 }
 

@@ -35,7 +35,7 @@ impl Comparison {
     pub fn new(dtype: DType, shape: &[u64], tolerance: Tolerance) -> Self {
         let extents = extents(dtype, shape);
         Self {
-            reader: Reader::of(dtype),
+            reader: Reader::for_type(dtype),
             count: extents.iter().fold(1, |count: u64, extent| count.saturating_mul(*extent)),
             extents,
             tolerance,

@@ -34,7 +34,7 @@ pub(super) enum Reader {
 
 impl Reader {
     /// Returns the reader for a type. Complex numbers are read as two floats. Text has no bytes, and so no elements.
-    pub(super) fn of(dtype: DType) -> Self {
+    pub(super) fn for_type(dtype: DType) -> Self {
         let bits = dtype.bits();
         match dtype.kind() {
             Kind::Float if bits <= 8 => {
@@ -149,7 +149,7 @@ pub(crate) fn text(dtype: DType, bytes: &[u8], position: u64) -> String {
     let group = start.and_then(|start| bytes.get(start..)).unwrap_or_default();
     let group = group.get(..size).unwrap_or(group);
     let mut texts = Texts(Vec::new());
-    Reader::of(dtype).pairs(group, group, u64::MAX, &mut texts);
+    Reader::for_type(dtype).pairs(group, group, u64::MAX, &mut texts);
     let at = position % u64::from(count);
     texts.0.into_iter().nth(at as usize).unwrap_or_default()
 }

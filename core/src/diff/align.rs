@@ -31,7 +31,7 @@ pub struct Alignment {
 
 impl Alignment {
     /// Pairs the nodes of `a` with those of `b`. The time is linear in the size of both.
-    pub fn of(a: &Model, b: &Model) -> Self {
+    pub fn between(a: &Model, b: &Model) -> Self {
         let mut found = Self::default();
         found.inputs(&a.graph, &b.graph);
         found.names(a, b, true);

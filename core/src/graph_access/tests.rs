@@ -84,7 +84,7 @@ fn a_graph_is_read_as_it_stands() {
 
 #[test]
 fn an_attribute_that_is_not_stated_has_its_default() {
-    let text = r#"opset 12
+    let text = r"opset 12
 opset ai.onnx.ml 3
 graph {
   input %x: f32[2, 3]
@@ -99,7 +99,7 @@ graph {
   output %t
   output %u
 }
-"#;
+";
     let later = text.replace("opset 12", "opset 13");
     for (text, axis) in [(text, 1), (&later, -1)] {
         reading(&Model::parse(text).unwrap(), |session| {

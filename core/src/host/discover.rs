@@ -99,7 +99,7 @@ pub(super) struct Candidate {
 
 /// The result of a search.
 #[derive(Debug, Default)]
-pub(super) struct Wanted {
+pub(super) struct Discovered {
     /// The libraries, sorted by source.
     pub candidates: Vec<Candidate>,
     /// Operators and the plugins that must lower them.
@@ -162,7 +162,7 @@ fn options(project: BTreeMap<String, BTreeMap<String, Setting>>, search: &Search
 }
 
 /// Finds the libraries that `search` asks for.
-pub(super) fn wanted(search: &Search, problems: &mut Vec<Diagnostic>) -> Wanted {
+pub(super) fn wanted(search: &Search, problems: &mut Vec<Diagnostic>) -> Discovered {
     let project = match search.project.as_deref().map(|path| project(path, &search.sections)) {
         Some(Ok(project)) => project,
         Some(Err(problem)) => {
@@ -194,11 +194,11 @@ pub(super) fn wanted(search: &Search, problems: &mut Vec<Diagnostic>) -> Wanted 
     let options = options(project.options, search);
     let of_project = search.project.as_deref().zip(project.allow);
     match AllowLists::read(search.allow.as_deref(), search.user.as_deref(), of_project) {
-        Ok(allow) => Wanted { candidates, choices, options, allow },
+        Ok(allow) => Discovered { candidates, choices, options, allow },
         Err(problem) => {
             problems.push(problem);
             // The allow lists are unknown, so nothing is loaded.
-            Wanted { candidates: Vec::new(), choices, options, allow: AllowLists::default() }
+            Discovered { candidates: Vec::new(), choices, options, allow: AllowLists::default() }
         }
     }
 }

@@ -47,7 +47,7 @@ use crate::diagnose::{Code, Diagnostic, Report};
 use crate::registry::{Choice, Decompositions, Provider, Registry, Schemas};
 use crate::rules::Catalog;
 use allow::AllowLists;
-use discover::{Candidate, Wanted};
+use discover::{Candidate, Discovered};
 
 /// The contract of this host.
 pub const CONTRACT: Version = Version::CURRENT;
@@ -133,7 +133,7 @@ impl Host {
         search: &Search,
     ) -> Result<Self, Report> {
         let mut problems = Vec::new();
-        let Wanted { candidates, choices, options, allow } = discover::wanted(search, &mut problems);
+        let Discovered { candidates, choices, options, allow } = discover::wanted(search, &mut problems);
         let loaded = load_all(&candidates, &allow, &mut problems);
         // A reference to a plugin that was refused is not a separate problem.
         let complete = problems.is_empty();

@@ -20,7 +20,7 @@ pub struct WeightForm {
 
 impl WeightForm {
     /// Returns the forms of the initializers of a model, sorted.
-    pub fn of(model: &Model) -> Vec<Self> {
+    pub fn from_model(model: &Model) -> Vec<Self> {
         let mut found: BTreeMap<String, (usize, u64)> = BTreeMap::new();
         for initializer in &model.graph.initializers {
             let (base, transforms) = initializer.data.transforms();

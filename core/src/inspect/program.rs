@@ -98,7 +98,7 @@ pub struct OpSummary {
 
 impl ProgramSummary {
     /// Describes an archive; the host's plugins lower its operators at `opset`.
-    pub fn of(archive: &Archive, host: &Host, opset: i64) -> Self {
+    pub fn from_archive(archive: &Archive, host: &Host, opset: i64) -> Self {
         let program = &archive.program;
         // Mutations and the operators that functionalisation removes are known only after normalisation.
         let (functional, _) = normalise::attempt(program.clone(), &host.schemas, |_| true);

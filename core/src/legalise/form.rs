@@ -152,7 +152,7 @@ impl Form {
     }
 
     /// The form for one node; `None` where it is not possible.
-    fn plan(&self, place: &mut Place<'_>, schema: &'static OpSchema) -> Option<Plan> {
+    fn plan(&self, place: &mut Site<'_>, schema: &'static OpSchema) -> Option<Plan> {
         match &self.means {
             Means::Types(types) => {
                 let node = &place.graph.nodes[place.node];
@@ -187,7 +187,7 @@ fn operators(graph: &Graph) -> String {
 }
 
 /// A node, and what surrounds it.
-pub(super) struct Place<'a> {
+pub(super) struct Site<'a> {
     pub(super) graph: &'a Graph,
     pub(super) symbols: &'a mut Symbols,
     pub(super) opset: i64,
@@ -195,7 +195,7 @@ pub(super) struct Place<'a> {
 }
 
 /// The first form that `target` takes without loss, or else, where nothing else helps, one that it takes with casts.
-pub(super) fn choose(place: &mut Place<'_>, target: &Target, taken: Taken, lacks: bool) -> Option<Plan> {
+pub(super) fn choose(place: &mut Site<'_>, target: &Target, taken: Taken, lacks: bool) -> Option<Plan> {
     let node = &place.graph.nodes[place.node];
     if !node.domain.is_empty() || node.blocks().next().is_some() {
         return None;
@@ -228,7 +228,7 @@ pub(super) fn choose(place: &mut Place<'_>, target: &Target, taken: Taken, lacks
 }
 
 /// The body for the attributes and the types of one node.
-fn specialise(body: &Graph, place: &mut Place<'_>, schema: &OpSchema) -> Option<Graph> {
+fn specialise(body: &Graph, place: &mut Site<'_>, schema: &OpSchema) -> Option<Graph> {
     let node = &place.graph.nodes[place.node];
     let opsets = vec![OpsetImport { domain: String::new(), version: place.opset }];
     let mut scratch = Model { graph: body.clone(), opsets, ..Model::default() };

@@ -33,7 +33,7 @@ pub use form::{Form, forms};
 pub use target::{BUILT_IN, Target};
 
 use fit::{Taken, Variables, Verdict};
-use form::{Place, Plan};
+use form::{Plan, Site};
 
 /// For what a model is made.
 #[derive(Clone, Debug)]
@@ -183,7 +183,7 @@ impl Walk<'_> {
         }
         let verdict = fit::judge(self.graph, self.opset, self.target, node);
         let lacks = matches!(verdict, Verdict::Lacks { .. });
-        let mut place = Place { graph: self.graph, symbols: self.symbols, opset: self.opset, node };
+        let mut place = Site { graph: self.graph, symbols: self.symbols, opset: self.opset, node };
         match form::choose(&mut place, self.target, taken, lacks) {
             Some(Plan::Types(variables)) => self.cast(node, &variables, casts),
             Some(Plan::Body(body, by)) => {

@@ -38,7 +38,7 @@ impl Judge {
     }
 
     /// With these symbols themselves, and without the sizes at which the program was traced.
-    pub(super) fn of(symbols: Symbols) -> Self {
+    pub(super) fn from_symbols(symbols: Symbols) -> Self {
         Self { symbols, traced: FxHashMap::default(), equal: FxHashSet::default() }
     }
 

@@ -22,7 +22,7 @@ pub fn results(
     values: &Arena<Value>,
     symbols: &mut Symbols,
 ) -> Result<Vec<Vec<ValueType>>, String> {
-    let mut judge = Judge::of(std::mem::take(symbols));
+    let mut judge = Judge::from_symbols(std::mem::take(symbols));
     let found = all(&mut Cx { call, schema, values, judge: &mut judge, term: &[] });
     *symbols = judge.symbols;
     found.map_err(|stop| match stop {

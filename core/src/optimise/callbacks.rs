@@ -7,13 +7,13 @@ use onnxport_abi::rules::{Bindings, RulesHost};
 use onnxport_abi::{RSlice, RSliceMut, RStr};
 use onnxport_abi::{Table, status};
 
-use super::edit::{Journal, Place};
+use super::edit::{Insertion, Journal};
 use super::matcher::Match;
 use super::view::NoView;
 use crate::graph_access::{self, Epoch, Frame, with_frame};
 use crate::incoming;
 use crate::ir::{NodeId, ValueId};
-use crate::rules::pattern::Wanted;
+use crate::rules::pattern::Requested;
 
 static HOST: RulesHost = RulesHost { bindings, attribute, emit, constant, view, set_type, finish, refuse };
 
@@ -25,9 +25,9 @@ pub(crate) fn rules_table() -> Table {
 /// An application of a rule at a match, on its way through the plugin.
 pub(super) struct Attempt<'r> {
     pub(super) matched: Match,
-    wanted: &'r Wanted,
+    wanted: &'r Requested,
     /// The position of the patch, and the patch; `None` during a check.
-    pub(super) patch: Option<(Place, Journal)>,
+    pub(super) patch: Option<(Insertion, Journal)>,
     /// The replacement of each output of the root.
     pub(super) answer: Option<Vec<Option<ValueId>>>,
     /// Why the plugin refused.
@@ -73,7 +73,7 @@ impl Refusal {
 }
 
 impl<'r> Attempt<'r> {
-    pub(super) fn new(matched: Match, wanted: &'r Wanted, patch: Option<(Place, Journal)>) -> Self {
+    pub(super) fn new(matched: Match, wanted: &'r Requested, patch: Option<(Insertion, Journal)>) -> Self {
         let ids = [Vec::new(), Vec::new(), Vec::new()];
         Self { matched, wanted, patch, answer: None, refusal: None, ids, dims: Vec::new() }
     }

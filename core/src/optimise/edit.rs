@@ -28,7 +28,7 @@ pub(super) struct Journal {
 
 /// The position for new nodes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct Insertion {
     pub(super) block: BlockId,
     /// The node before which they go; `None` for the end of the block.
     pub(super) before: Option<NodeId>,
@@ -65,7 +65,7 @@ impl Journal {
     pub(super) fn emit(
         &mut self,
         access: &mut Access<'_>,
-        place: Place,
+        place: Insertion,
         record: &NewNode<'_>,
         outputs: usize,
     ) -> Option<Vec<ValueId>> {

@@ -7,7 +7,7 @@ use onnxport_abi::{Table, status};
 use rustc_hash::FxHashSet;
 
 use super::callbacks::{Attempt, Refusal, rules_table};
-use super::edit::{Journal, Place};
+use super::edit::{Insertion, Journal};
 use super::explain::{self, Journal as Explanation};
 use super::matched::{self, Matched};
 use super::matcher::{self, Match};
@@ -369,7 +369,7 @@ impl<'a> Engine<'a> {
         let origin = self.origin(&matched);
         let Some(block) = self.model.graph.nodes[matched.place].block else { return Err(Tried::Skipped) };
         let journal = Journal::new(self.model);
-        let place = Place { block, before: Some(matched.place), origin };
+        let place = Insertion { block, before: Some(matched.place), origin };
         let state = Attempt::new(matched, &rule.pattern.wanted, Some((place, journal)));
         let site = self.site(index, rule, "applying the rule");
         let access = Access::edit(self.model).separate(self.options.separate);

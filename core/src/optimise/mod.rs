@@ -153,7 +153,7 @@ pub fn optimise(
     }
     // Functions have no initializers.
     let held = constants(&mut model.graph);
-    let mut room = Growth::of(model);
+    let mut room = Growth::from_model(model);
     let turned = layouts(model, options);
     let (mut done, mut diagnostics) = if host.catalog.is_empty() {
         (Optimised::default(), Vec::new())

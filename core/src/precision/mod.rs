@@ -162,7 +162,7 @@ pub fn apply(
         foreign::apply(host, model, transform, &mut changed, &mut report.diagnostics);
     }
     if let Some(scheme) = &options.quantise {
-        let mut choice = Choice::of(options);
+        let mut choice = Choice::from_options(options);
         let mut kept = Kept::default();
         stacks::apply(model, scheme.form, &mut choice, &mut kept);
         packed::apply(model, scheme, &mut choice);

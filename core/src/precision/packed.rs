@@ -72,7 +72,7 @@ fn part(graph: &Graph, opset: i64, value: ValueId, name: &str) -> Option<(Key, P
     let data = graph.initializer(value)?;
     let takes = matches!(data.dtype, DType::F32 | DType::F16 | DType::BF16);
     let [_, _] = data.shape[..] else { return None };
-    let readers = Readers::of(graph, opset, value);
+    let readers = Readers::for_value(graph, opset, value);
     let [product] = readers.products[..] else { return None };
     let node = &graph.nodes[product.node];
     if !takes || readers.others || !readers.lookups.is_empty() || !node.is("MatMul") {

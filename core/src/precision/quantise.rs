@@ -172,7 +172,7 @@ fn targets(graph: &Graph, opset: i64, choice: &Choice<'_>, kept: &mut Kept) -> V
             kept.add(name, "the model returns it");
             continue;
         }
-        let readers = Readers::of(graph, opset, value);
+        let readers = Readers::for_value(graph, opset, value);
         let axis = readers.axis();
         let is_known = !readers.others && axis.is_some();
         if !chosen && (readers.products.is_empty() || !is_known) {

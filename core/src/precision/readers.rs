@@ -24,7 +24,7 @@ pub(super) struct Readers {
 
 impl Readers {
     /// Returns the readers of the weight `value`.
-    pub(super) fn of(graph: &Graph, opset: i64, value: ValueId) -> Self {
+    pub(super) fn for_value(graph: &Graph, opset: i64, value: ValueId) -> Self {
         let mut found = Self { others: graph.is_returned(value), ..Self::default() };
         for place in graph.values[value].uses() {
             let node = &graph.nodes[place.node];

@@ -57,7 +57,7 @@ pub(super) struct Choice<'o> {
 
 impl<'o> Choice<'o> {
     /// Returns the choice of `options`.
-    pub(super) fn of(options: &'o PrecisionOptions) -> Self {
+    pub(super) fn from_options(options: &'o PrecisionOptions) -> Self {
         let PrecisionOptions { quantise_only: only, quantise_skip: skip, .. } = options;
         Self { only, skip, sources: FxHashMap::default() }
     }

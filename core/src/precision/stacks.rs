@@ -85,7 +85,7 @@ fn pick(graph: &Graph, opset: i64, place: Use, stack: &LazyTensor, turned: bool)
     let count = i64::try_from(*stack.shape.first()?).ok()?;
     let at =
         u64::try_from(if at < 0 { at + count } else { at }).ok().filter(|at| *at < count.unsigned_abs())?;
-    let readers = Readers::of(graph, opset, node.outputs.first().copied().flatten()?);
+    let readers = Readers::for_value(graph, opset, node.outputs.first().copied().flatten()?);
     let multiplies = !readers.others && readers.lookups.is_empty() && !readers.products.is_empty();
     multiplies.then_some(Pick { node: place.node, at, turned })
 }

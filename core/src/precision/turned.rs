@@ -43,7 +43,7 @@ fn turned(graph: &Graph, opset: i64, value: ValueId, name: &str) -> Option<Turne
     if data.shape.len() != 2 || data.byte_len()? < SMALL_BYTES || data.unbound().is_some() {
         return None;
     }
-    let readers = Readers::of(graph, opset, value);
+    let readers = Readers::for_value(graph, opset, value);
     let only_products = !readers.others && readers.lookups.is_empty() && !readers.products.is_empty();
     let behind_transposes =
         readers.products.iter().all(|product| product.axis == 1 && graph.nodes[product.node].is("MatMul"));

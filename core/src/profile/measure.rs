@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::events::{self, Measured};
 use super::optimised::Optimised;
-use super::places::{Place, Places};
+use super::places::{NodeLocation, Places};
 use super::{Attributed, FORMAT, How, NodeTimes, Profile, Times, attribute, rows};
 use crate::diagnose::{Code, Diagnostic};
 use crate::onnx::OnnxFile;
@@ -73,7 +73,7 @@ fn profile(subject: &Subject<'_>, runs: usize) -> Result<Profile, Diagnostic> {
     let measured = events::read(trace, WARM, runs)?;
     let file = OnnxFile::declarations(subject.model)?;
     let functions = file.proto.functions.iter().flat_map(|function| &function.node);
-    let graph = file.proto.graph.as_ref().map(|graph| Places::of(graph, functions));
+    let graph = file.proto.graph.as_ref().map(|graph| Places::from_graph(graph, functions));
     let Some(places) = graph else {
         return Err(Diagnostic::error(Code::READ_ONNX, "the model has no graph"));
     };
@@ -100,12 +100,12 @@ pub(super) fn summed(
     made: Option<&Optimised>,
 ) -> Profile {
     let attributed = attribute::attribute(&measured.nodes, places, made);
-    let (total, between) = (Times::of(&measured.runs), Times::of(&measured.between()));
+    let (total, between) = (Times::from_runs(&measured.runs), Times::from_runs(&measured.between()));
     let runs = measured.runs.len();
-    let unknown = Place::default();
+    let unknown = NodeLocation::default();
     let node = |(node, found): (events::Node, Option<(usize, How)>)| {
         let place = found.and_then(|(at, _)| places.all.get(at));
-        let Place { name, module, class, line, .. } = place.unwrap_or(&unknown).clone();
+        let NodeLocation { name, module, class, line, .. } = place.unwrap_or(&unknown).clone();
         NodeTimes {
             name: node.name,
             operator: node.operator,
@@ -116,7 +116,7 @@ pub(super) fn summed(
             class,
             line,
             calls: node.calls,
-            times: Times::of(&node.runs),
+            times: Times::from_runs(&node.runs),
             runs: node.runs,
         }
     };

@@ -8,7 +8,7 @@ use crate::onnx::torch;
 
 /// A node: its name, operator, module and source line.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Place {
+pub(super) struct NodeLocation {
     pub(super) name: String,
     pub(super) operator: String,
     pub(super) module: String,
@@ -19,7 +19,7 @@ pub(super) struct Place {
 /// The nodes of a model, those in graphs of others and in functions as well.
 #[derive(Debug)]
 pub(super) struct Places {
-    pub(super) all: Vec<Place>,
+    pub(super) all: Vec<NodeLocation>,
     pub(super) modules_from: ModulesFrom,
     /// The nodes that each node reads.
     reads: Vec<Vec<usize>>,
@@ -31,7 +31,10 @@ pub(super) struct Places {
 
 impl Places {
     /// Of the nodes in `graph`, and in `others`, which are bodies of functions.
-    pub(super) fn of<'m>(graph: &'m GraphProto, others: impl IntoIterator<Item = &'m NodeProto>) -> Self {
+    pub(super) fn from_graph<'m>(
+        graph: &'m GraphProto,
+        others: impl IntoIterator<Item = &'m NodeProto>,
+    ) -> Self {
         let mut nodes = Vec::new();
         collect(graph.node.iter().chain(others), &mut nodes);
         let said = nodes.iter().any(|node| said(node, torch::NAMESPACE).is_some());
@@ -88,7 +91,7 @@ fn collect<'m>(nodes: impl Iterator<Item = &'m NodeProto>, all: &mut Vec<&'m Nod
     }
 }
 
-fn place(node: &NodeProto, modules_from: ModulesFrom) -> Place {
+fn place(node: &NodeProto, modules_from: ModulesFrom) -> NodeLocation {
     let (module, line) = torch::place(|key| said(node, key));
     let class = torch::origin(|key| said(node, key)).map(|(origin, _)| origin.class.to_string());
     let module = match modules_from {
@@ -97,7 +100,7 @@ fn place(node: &NodeProto, modules_from: ModulesFrom) -> Place {
     };
     let result = node.output.iter().find(|value| !value.is_empty());
     let name = Some(node.name()).filter(|name| !name.is_empty()).or(result.map(String::as_str));
-    Place {
+    NodeLocation {
         name: name.unwrap_or_default().to_owned(),
         operator: node.op_type().to_owned(),
         module,

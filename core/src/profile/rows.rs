@@ -89,7 +89,7 @@ pub(super) fn modules(nodes: &[NodeTimes]) -> Vec<Row> {
 fn finish(sums: BTreeMap<Option<String>, Sum>, nodes: &[NodeTimes]) -> Vec<Row> {
     let whole = whole(nodes).median;
     let row = |(key, sum): (Option<String>, Sum)| {
-        let (times, own) = (Times::of(&sum.all), Times::of(&sum.own));
+        let (times, own) = (Times::from_runs(&sum.all), Times::from_runs(&sum.own));
         let share = if whole > 0.0 { times.median / whole } else { 0.0 };
         Row { key, class: sum.class, nodes: sum.nodes, times, own, share }
     };
@@ -104,5 +104,5 @@ pub(super) fn whole(nodes: &[NodeTimes]) -> Times {
     for node in nodes {
         add(&mut sum, &node.runs);
     }
-    Times::of(&sum)
+    Times::from_runs(&sum)
 }

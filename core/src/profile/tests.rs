@@ -67,7 +67,7 @@ fn profile() -> Profile {
             ran("lost", "Copy", &[10.0; 5]),
         ],
     };
-    let places = Places::of(&model, []);
+    let places = Places::from_graph(&model, []);
     summed("m.onnx".to_owned(), "a runtime".to_owned(), measured, &places, Some(&made))
 }
 
@@ -128,8 +128,8 @@ fn modules_are_read_from_names_where_nothing_else_says_them() {
         node: names.map(|name| node(name, "Relu", &["x"], &[name], &[])).to_vec(),
         ..GraphProto::default()
     };
-    assert_eq!(Places::of(&graph(["/a/a.0/Relu", "/b/Relu"]), []).all[0].module, "a.0");
-    assert_eq!(Places::of(&graph(["/Relu", "Relu_1"]), []).modules_from, ModulesFrom::Nothing);
+    assert_eq!(Places::from_graph(&graph(["/a/a.0/Relu", "/b/Relu"]), []).all[0].module, "a.0");
+    assert_eq!(Places::from_graph(&graph(["/Relu", "Relu_1"]), []).modules_from, ModulesFrom::Nothing);
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn names_that_several_nodes_have_tell_nothing() {
         ..GraphProto::default()
     };
     let measured = Measured { runs: vec![9.0], nodes: vec![ran("same", "Relu", &[4.0])] };
-    let told = summed(String::new(), String::new(), measured, &Places::of(&twice, []), None);
+    let told = summed(String::new(), String::new(), measured, &Places::from_graph(&twice, []), None);
     assert_eq!((told.nodes[0].how, told.attributed.none), (None, 1.0));
 }
 
@@ -169,9 +169,9 @@ fn what_differs_less_than_the_runs_is_noise() {
 
 #[test]
 fn quantiles_lie_between_runs() {
-    assert_eq!(Times::of(&[4.0, 1.0, 3.0, 2.0]), Times { median: 2.5, low: 1.75, high: 3.25 });
-    assert_eq!(Times::of(&[5.0]), Times { median: 5.0, low: 5.0, high: 5.0 });
-    assert_eq!(Times::of(&[]), Times::default());
+    assert_eq!(Times::from_runs(&[4.0, 1.0, 3.0, 2.0]), Times { median: 2.5, low: 1.75, high: 3.25 });
+    assert_eq!(Times::from_runs(&[5.0]), Times { median: 5.0, low: 5.0, high: 5.0 });
+    assert_eq!(Times::from_runs(&[]), Times::default());
 }
 
 #[test]

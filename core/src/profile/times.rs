@@ -18,7 +18,7 @@ pub struct Times {
 impl Times {
     /// Computes the statistics of `runs`, which are in any order. Quantiles between two runs are interpolated
     /// linearly.
-    pub fn of(runs: &[f64]) -> Self {
+    pub fn from_runs(runs: &[f64]) -> Self {
         let mut sorted = runs.to_vec();
         sorted.sort_by(f64::total_cmp);
         let at = |share: f64| {

@@ -17,7 +17,7 @@ pub(crate) struct Pattern {
     pub(crate) dims: Vec<String>,
     pub(crate) captures: Vec<String>,
     /// The bindings that the rule asks for by name.
-    pub(crate) wanted: Wanted,
+    pub(crate) wanted: Requested,
     /// Whether an attribute that is not given equals its default.
     pub(crate) defaults: bool,
 }
@@ -27,7 +27,7 @@ pub(crate) type TermId = usize;
 
 /// The bindings of a match that the plugin receives, in this order.
 #[derive(Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct Requested {
     pub(crate) nodes: Vec<TermId>,
     pub(crate) values: Vec<usize>,
     pub(crate) dims: Vec<usize>,
@@ -120,7 +120,7 @@ pub(crate) enum OpClass {
 
 impl OpClass {
     /// Returns the class that a word of the grammar names. No operator of ONNX begins with a lowercase letter.
-    pub(crate) fn of(word: &str) -> Option<Self> {
+    pub(crate) fn from_word(word: &str) -> Option<Self> {
         match word {
             "each" => Some(Self::Each),
             "view" => Some(Self::View),

@@ -4,7 +4,7 @@ use onnxport_abi::rules::RuleText;
 use rustc_hash::FxHashMap;
 
 use super::pattern::{
-    Attribute, AttributeWants, DimTerm, Kind, NodeTerm, Number, OpClass, Pattern, Term, TermId, Wanted,
+    Attribute, AttributeWants, DimTerm, Kind, NodeTerm, Number, OpClass, Pattern, Requested, Term, TermId,
 };
 use crate::incoming::Known;
 use crate::ops::{Traits, traits_of};
@@ -26,8 +26,8 @@ pub(super) fn compile(rule: &RuleText) -> Result<Pattern, String> {
      -> Result<Vec<usize>, String> {
         asked.iter().map(|name| find(name.known()).ok_or_else(|| missing(name.known()))).collect()
     };
-    let wanted: Result<Wanted, String> = (|| {
-        Ok(Wanted {
+    let wanted: Result<Requested, String> = (|| {
+        Ok(Requested {
             nodes: all(rule.nodes.known(), &|name| names.get(name).copied())?,
             values: all(rule.values.known(), &|name| position(&pattern.values, name))?,
             dims: all(rule.dims.known(), &|name| position(&pattern.dims, name))?,
@@ -157,7 +157,7 @@ impl Parser<'_> {
                 let term = self.add(Kind::Constant(variable));
                 return Ok(self.question(term));
             }
-            "shared" | "maybe" | "commutative" | "ordered" => return self.node(Flags::of(&word)),
+            "shared" | "maybe" | "commutative" | "ordered" => return self.node(Flags::from_word(&word)),
             _ => {}
         }
         match self.lexer.peek() {
@@ -204,7 +204,7 @@ impl Parser<'_> {
             if self.lexer.peek() == Some('(') {
                 return self.node_of(String::new(), word, flags);
             }
-            let more = Flags::of(&word);
+            let more = Flags::from_word(&word);
             if more == Flags::default() {
                 return self.lexer.fail("expected an operator");
             }
@@ -213,7 +213,7 @@ impl Parser<'_> {
     }
 
     fn node_of(&mut self, domain: String, op: String, flags: Flags) -> Read<TermId> {
-        let class = if domain.is_empty() { OpClass::of(&op) } else { None };
+        let class = if domain.is_empty() { OpClass::from_word(&op) } else { None };
         let commutes = || domain.is_empty() && traits_of("", &op).has(Traits::COMMUTATIVE);
         let mut node = NodeTerm {
             commutative: flags.commutative.unwrap_or_else(commutes),
@@ -385,7 +385,7 @@ struct Flags {
 }
 
 impl Flags {
-    fn of(word: &str) -> Self {
+    fn from_word(word: &str) -> Self {
         let commutative = match word {
             "commutative" => Some(true),
             "ordered" => Some(false),

@@ -96,7 +96,7 @@ pub fn run(
     let tensors: Vec<Computed> = outputs.into_iter().collect::<Result<_, _>>()?;
     answers::check(runtime.name(), &signature.outputs, &tensors)?;
     let seconds = start.elapsed().as_secs_f64();
-    let of = |all: &[Computed]| all.iter().map(Summary::of).collect::<Result<Vec<_>, Diagnostic>>();
+    let of = |all: &[Computed]| all.iter().map(Summary::from_tensor).collect::<Result<Vec<_>, Diagnostic>>();
     Ok(Run { executor, inputs: of(&inputs)?, outputs: of(&tensors)?, seconds, tensors, chosen_sizes })
 }
 

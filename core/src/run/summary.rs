@@ -59,7 +59,7 @@ impl Serialize for Number {
 }
 
 impl Summary {
-    pub(super) fn of(tensor: &Computed) -> Result<Self, Diagnostic> {
+    pub(super) fn from_tensor(tensor: &Computed) -> Result<Self, Diagnostic> {
         let Computed { name, dtype, shape, bytes } = tensor;
         let extents = shape.iter().map(|d| *d as usize).collect();
         let elements = Tensor::packed(*dtype, extents, bytes.clone()).map(|tensor| tensor.elements());

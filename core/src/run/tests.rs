@@ -27,12 +27,12 @@ graph {
 ";
 
 /// A folder with a model in it.
-struct Place {
+struct ModelFolder {
     folder: tempfile::TempDir,
     model: PathBuf,
 }
 
-impl Place {
+impl ModelFolder {
     fn new(text: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let model = folder.path().join("m.onnx");
@@ -66,7 +66,7 @@ fn given(x: LazyTensor, y: LazyTensor) -> Given {
 
 #[test]
 fn outputs_are_what_the_model_computes() {
-    let place = Place::new(MODEL);
+    let place = ModelFolder::new(MODEL);
     let given = given(floats(&[1, 2], &[3.0, 5.0]), floats(&[1, 2], &[4.0, -1.0]));
     let ran = place.run(&given, &[], None).unwrap();
     let of = |at: usize| (ran.tensors[at].name.as_str(), ran.tensors[at].bytes.to_vec());
@@ -81,7 +81,7 @@ fn outputs_are_what_the_model_computes() {
 
 #[test]
 fn drawn_inputs_have_the_stated_sizes_and_the_same_values_again() {
-    let place = Place::new(MODEL);
+    let place = ModelFolder::new(MODEL);
     let draw = Some(Draw { seed: 7 });
     let ran = place.run(&Given::default(), &[("batch", 3)], draw).unwrap();
     assert_eq!((&ran.inputs[0].shape[..], &ran.inputs[1].shape[..]), (&[3, 2][..], &[3, 6][..]));
@@ -109,7 +109,7 @@ fn drawn_inputs_have_the_stated_sizes_and_the_same_values_again() {
 
 #[test]
 fn what_is_missing_or_does_not_fit_is_said() {
-    let place = Place::new(MODEL);
+    let place = ModelFolder::new(MODEL);
     let refused = |given: &Given, draw: Option<Draw>, wanted: &str| {
         let problem = place.run(given, &[], draw).unwrap_err();
         let said = format!("{} {}", problem.message, problem.help.unwrap_or_default());
@@ -129,7 +129,7 @@ fn what_is_missing_or_does_not_fit_is_said() {
 
 #[test]
 fn dynamic_dimensions_have_drawn_sizes_where_none_is_stated() {
-    let place = Place::new(MODEL);
+    let place = ModelFolder::new(MODEL);
     let draw = Some(Draw { seed: 7 });
     let ran = place.run(&Given::default(), &[], draw).unwrap();
     let batch = ran.inputs[0].shape[0];
@@ -142,7 +142,7 @@ fn dynamic_dimensions_have_drawn_sizes_where_none_is_stated() {
     let two = MODEL
         .replace("symbol batch 1..64", "symbol batch 1..64\nsymbol length 1..64")
         .replace("  input %y", "  input %z: f32[length]\n  input %y");
-    let problem = Place::new(&two).run(&Given::default(), &[("batch", 3)], draw).unwrap_err();
+    let problem = ModelFolder::new(&two).run(&Given::default(), &[("batch", 3)], draw).unwrap_err();
     assert_eq!(problem.help.as_deref(), Some("state it: --dim length=SIZE"));
 }
 
@@ -151,10 +151,10 @@ fn an_operator_without_an_evaluator_and_a_budget_that_is_used_up_are_said() {
     let foreign =
         MODEL.replace("Sqrt(%y)", "nobody::Knows(%y)").replace("opset 20\n", "opset 20\nopset nobody 1\n");
     let given = || given(floats(&[1, 2], &[0.0; 2]), floats(&[1, 2], &[0.0; 2]));
-    let problem = Place::new(&foreign).run(&given(), &[], None).unwrap_err();
+    let problem = ModelFolder::new(&foreign).run(&given(), &[], None).unwrap_err();
     assert_eq!(problem.code, Code::VERIFY_NO_EXECUTOR);
     assert!(problem.message.contains("nobody::Knows"), "{}", problem.message);
-    let place = Place::new(MODEL);
+    let place = ModelFolder::new(MODEL);
     for (option, wanted) in [(("steps", "3"), "steps"), (("bytes", "16"), "bytes")] {
         let ran =
             with_reference(&[option], |runtime| run(runtime, &place.model, &given(), &Sizes::new(), None));
@@ -166,7 +166,7 @@ fn an_operator_without_an_evaluator_and_a_budget_that_is_used_up_are_said() {
 
 #[test]
 fn outputs_are_saved_and_feed_another_run() {
-    let place = Place::new(MODEL);
+    let place = ModelFolder::new(MODEL);
     let path = place.folder.path().join("out.safetensors");
     let given = given(floats(&[1, 2], &[3.0, 5.0]), floats(&[1, 2], &[4.0, 9.0]));
     let ran = place.run(&given, &[], None).unwrap();

@@ -245,7 +245,7 @@ impl<'a, 'm, 'r> Rounds<'a, 'm, 'r> {
         row.is_usable = shape == expected.shape;
         let found = match told {
             Told::Value(got) => distance(&got, expected),
-            Told::Difference(difference) => Distance::of(dtype, difference),
+            Told::Difference(difference) => Distance::from_difference(dtype, difference),
         };
         row.allowed = allowed(dtype, inputs);
         row.difference = found.difference;

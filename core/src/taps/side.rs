@@ -118,7 +118,7 @@ impl<'r> ModelSide<'r> {
     /// Those of the runtime.
     pub fn each(&self, names: &[&str], take: &mut dyn FnMut(Computed)) -> Result<(), Diagnostic> {
         let mut session = self.session(names)?;
-        let mut values = Values::of(names);
+        let mut values = Values::from_names(names);
         session.run(&self.feeds()?, &mut |output| values.note(output, take))?;
         values.end(self.runtime)
     }
@@ -134,7 +134,7 @@ impl<'r> ModelSide<'r> {
         let expected = expected.map(|(name, value)| Ok(Feed { name, ..value.feed()? }));
         let expected: Vec<Feed<'_>> = expected.collect::<Result<_, Diagnostic>>()?;
         let mut session = self.session(names)?;
-        let (mut values, mut found, mut given) = (Values::of(names), Vec::new(), Vec::new());
+        let (mut values, mut found, mut given) = (Values::from_names(names), Vec::new(), Vec::new());
         let mut measured = |name: &str, difference| found.push((name.to_owned(), difference));
         let mut output = |output: Output<'_>| values.note(output, &mut |value| given.push(value));
         if let Err(why) = session.measure(&self.feeds()?, &expected, &mut measured, &mut output)? {
@@ -172,7 +172,7 @@ struct Values<'a> {
 }
 
 impl<'a> Values<'a> {
-    fn of(names: &[&'a str]) -> Self {
+    fn from_names(names: &[&'a str]) -> Self {
         Self { wanted: names.iter().copied().collect(), malformed: None }
     }
 

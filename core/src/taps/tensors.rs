@@ -18,7 +18,7 @@ impl Distance {
     const NONE: Self = Self { difference: None, error: 1.0 };
 
     /// Converts the result of a comparison of tensors of one type.
-    pub(super) fn of(dtype: DType, found: Difference) -> Self {
+    pub(super) fn from_difference(dtype: DType, found: Difference) -> Self {
         let error = error(dtype, &found);
         Self { difference: Some(found), error }
     }
@@ -31,7 +31,7 @@ pub fn distance(got: &Computed, expected: &Computed) -> Distance {
     }
     if got.dtype == expected.dtype {
         let found = compare(got.dtype, &got.shape, &got.bytes, &expected.bytes, Tolerance::EXACT);
-        return Distance::of(got.dtype, found);
+        return Distance::from_difference(got.dtype, found);
     }
     let wide = |tensor: &Computed| {
         let shape = tensor.shape.iter().map(|d| usize::try_from(*d).ok()).collect::<Option<Vec<_>>>()?;
@@ -45,7 +45,7 @@ pub fn distance(got: &Computed, expected: &Computed) -> Distance {
         Some(numbers.iter().flat_map(|x: &f64| x.to_le_bytes()).collect::<Vec<u8>>())
     };
     let (Some(a), Some(b)) = (wide(got), wide(expected)) else { return Distance::NONE };
-    Distance::of(DType::F64, compare(DType::F64, &got.shape, &a, &b, Tolerance::EXACT))
+    Distance::from_difference(DType::F64, compare(DType::F64, &got.shape, &a, &b, Tolerance::EXACT))
 }
 
 /// Returns the error of a comparison, independent of the magnitude of the tensors.

@@ -15,7 +15,7 @@ const ALIKE: f64 = 0.9;
 
 /// A tensor that a program or a model requires.
 #[derive(Clone, Debug)]
-pub(super) struct Wanted<'a> {
+pub(super) struct Required<'a> {
     /// The fully qualified name.
     pub(super) name: &'a str,
     /// The element type.
@@ -45,7 +45,7 @@ pub(super) struct Matched {
 /// Everything at once: `OP632` for missing tensors, `OP634` and `OP635` for other shapes or element types,
 /// `OP637` for rules that match nothing, `OP638` for tied tensors that differ.
 pub(super) fn find(
-    wanted: &[Wanted<'_>],
+    wanted: &[Required<'_>],
     set: &WeightSet,
     names: &NameMap,
     options: BindOptions,
@@ -78,7 +78,7 @@ pub(super) fn find(
     let matched = found.iter().filter(|f| f.is_some()).count();
     let differing = tie(wanted, &mut found);
     let mut diagnostics = Vec::new();
-    let missing: Vec<&Wanted<'_>> = wanted
+    let missing: Vec<&Required<'_>> = wanted
         .iter()
         .zip(&found)
         .filter(|(want, found)| found.is_none() && want.required && !refused.contains(&want.tie))
@@ -88,7 +88,7 @@ pub(super) fn find(
     let extra: Vec<&str> = set.names().filter(|name| !used.contains(name)).collect();
     let nothing = matched == 0 && refused.is_empty() && missing.is_empty() && !wanted.is_empty();
     if nothing && !options.several {
-        let all: Vec<&Wanted<'_>> = wanted.iter().collect();
+        let all: Vec<&Required<'_>> = wanted.iter().collect();
         let message = "the weight files contain none of the program's tensors".to_owned();
         diagnostics.push(absent(message, &all, &extra, set));
     }
@@ -143,7 +143,7 @@ fn rounded(tensor: &LazyTensor, dtype: DType) -> Option<LazyTensor> {
 }
 
 /// Assigns the same tensor to every member of a tie; returns those for which the files have a different one.
-fn tie(wanted: &[Wanted<'_>], found: &mut [Option<LazyTensor>]) -> Vec<(String, String)> {
+fn tie(wanted: &[Required<'_>], found: &mut [Option<LazyTensor>]) -> Vec<(String, String)> {
     let mut first: BTreeMap<usize, (&str, LazyTensor)> = BTreeMap::new();
     for (want, found) in wanted.iter().zip(found.iter()) {
         if let Some(tensor) = found {
@@ -169,7 +169,7 @@ fn same(a: &LazyTensor, b: &LazyTensor) -> bool {
 }
 
 /// Reports tensors that the files do not hold, with suggestions.
-fn absent(message: String, missing: &[&Wanted<'_>], extra: &[&str], set: &WeightSet) -> Diagnostic {
+fn absent(message: String, missing: &[&Required<'_>], extra: &[&str], set: &WeightSet) -> Diagnostic {
     let mut diagnostic = Diagnostic::error(Code::WEIGHTS_KEYS, message);
     let lines =
         missing.iter().map(|w| (w.name.to_owned(), format!("{}{}", type_text(w.dtype, w.shape), w.remark)));
@@ -200,7 +200,7 @@ fn absent(message: String, missing: &[&Wanted<'_>], extra: &[&str], set: &Weight
 }
 
 /// Returns the advice if names differ by a prefix.
-fn prefix(missing: &[&Wanted<'_>], extra: &[&str]) -> Option<String> {
+fn prefix(missing: &[&Required<'_>], extra: &[&str]) -> Option<String> {
     let all = missing.len();
     let mut added: BTreeMap<&str, usize> = BTreeMap::new();
     let mut cut: BTreeMap<&str, usize> = BTreeMap::new();

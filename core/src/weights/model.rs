@@ -6,7 +6,7 @@ use std::path::Path;
 use onnxport_proto::tensor_proto::DataLocation;
 use onnxport_proto::{ModelProto, TensorProto};
 
-use super::matching::{self, Wanted};
+use super::matching::{self, Required};
 use super::{BindOptions, NameMap, WeightSet};
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::onnx::{self, Location, OnnxFile, UNBOUND_LOCATION, UnboundEntry};
@@ -36,11 +36,11 @@ pub fn bind_model(
     let numbers: HashMap<&str, usize> =
         entries.iter().enumerate().map(|(at, entry)| (entry.initializer.as_str(), at)).collect();
     onnx::check_waiting(&entries, &weights).map_err(invalid)?;
-    let wanted: Vec<Wanted<'_>> = entries
+    let wanted: Vec<Required<'_>> = entries
         .iter()
         .zip(&stated)
         .enumerate()
-        .map(|(at, (entry, dtype))| Wanted {
+        .map(|(at, (entry, dtype))| Required {
             name: &entry.name,
             dtype: *dtype,
             shape: &entry.shape,

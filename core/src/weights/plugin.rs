@@ -31,7 +31,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    pub(super) fn of(host: &Host, id: &str) -> Result<Self, Diagnostic> {
+    pub(super) fn for_plugin(host: &Host, id: &str) -> Result<Self, Diagnostic> {
         let has = |plugin: &&Plugin| plugin.weights.is_some();
         let found = host.plugins.iter().filter(has).find(|plugin| plugin.id == id);
         let Some((plugin, WeightsPlugin { table, quantisers, panicked })) =
@@ -126,14 +126,14 @@ pub(super) fn plugin_error(problem: Diagnostic) -> Error {
 }
 
 /// A tensor that a plugin provides.
-struct Made {
+struct PluginTensor {
     table: Table,
     index: u32,
     name: &'static str,
     len: u64,
 }
 
-impl Produce for Made {
+impl Produce for PluginTensor {
     fn len(&self) -> u64 {
         self.len
     }
@@ -156,7 +156,7 @@ impl WeightSet {
     /// `OP662` if there is no such plugin, `OP636` if a name is taken, `OP801` if it declares an impossible
     /// tensor.
     pub fn insert_plugin(&mut self, host: &Host, id: &str) -> Result<(), Report> {
-        let table = Table::of(host, id)?;
+        let table = Table::for_plugin(host, id)?;
         let place = format!("plugin `{id}`");
         let entries: &'static [TensorEntry] = table.table.tensors.known();
         let mut problems = Vec::new();
@@ -173,7 +173,8 @@ impl WeightSet {
                 problems.push(Diagnostic::error(Code::PLUGIN_CONTRACT, message));
                 continue;
             };
-            let source = Source::Produced(Producer::new(Made { table: table.clone(), index, name, len }));
+            let source =
+                Source::Produced(Producer::new(PluginTensor { table: table.clone(), index, name, len }));
             let tensor = LazyTensor { dtype, shape, source, offset: 0, strides: None };
             problems.extend(self.insert(name.to_owned(), tensor, &place).err());
         }
@@ -248,7 +249,7 @@ impl Kernel for Changing {
 /// # Errors
 /// `OP662` if there is no such plugin or transform, and the plugin's errors about the weight.
 pub(crate) fn transform(host: &Host, id: &str, name: &str, data: &LazyTensor) -> Result<Foreign, Diagnostic> {
-    let table = Table::of(host, id)?;
+    let table = Table::for_plugin(host, id)?;
     let entries: &'static [TransformEntry] = table.table.transforms.known();
     let Some((index, entry)) = (0..).zip(entries).find(|(_, entry)| entry.name.known() == name) else {
         let known: Vec<&str> = entries.iter().map(|entry| entry.name.known()).collect();

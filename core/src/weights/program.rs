@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
-use super::matching::{self, Wanted};
+use super::matching::{self, Required};
 use super::{NameMap, WeightSet};
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::program::{InputKind, Program};
@@ -46,11 +46,11 @@ pub fn bind(
     let used = used(program);
     let remarks = remarks(program);
     let ties = ties(program.tensors.values());
-    let wanted: Vec<Wanted<'_>> = program
+    let wanted: Vec<Required<'_>> = program
         .tensors
         .iter()
         .zip(ties)
-        .map(|((name, tensor), tie)| Wanted {
+        .map(|((name, tensor), tie)| Required {
             name,
             dtype: tensor.dtype,
             shape: &tensor.shape,

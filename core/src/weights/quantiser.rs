@@ -59,7 +59,7 @@ impl FromStr for QuantiserName {
 /// # Errors
 /// `OP662` if there is no such plugin or quantiser, `OP804` if this host is older than the plugin.
 pub fn quantiser(host: &Host, wanted: &QuantiserName) -> Result<Found, Diagnostic> {
-    let table = Table::of(host, &wanted.plugin)?;
+    let table = Table::for_plugin(host, &wanted.plugin)?;
     let QuantiserName { plugin, name } = wanted;
     let refuse = |message, help| {
         let mut problem = Diagnostic::error(Code::PLUGIN_VERSION, message).help(help);

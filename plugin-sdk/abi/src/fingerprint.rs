@@ -27,7 +27,7 @@ pub struct Shape {
 
 impl Shape {
     /// The shape of `T`, which must be a `repr(C)` struct.
-    pub(crate) fn of<T: StableAbi>() -> Self {
+    pub(crate) fn for_type<T: StableAbi>() -> Self {
         let mut shape =
             Self { prints: Vec::new(), ends: Vec::new(), names: Vec::new(), pointers: Vec::new() };
         let mut hash = Fnv::new();

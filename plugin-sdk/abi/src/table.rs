@@ -64,7 +64,7 @@ macro_rules! interface {
 
             fn shape() -> &'static $crate::Shape {
                 static SHAPE: std::sync::OnceLock<$crate::Shape> = std::sync::OnceLock::new();
-                SHAPE.get_or_init($crate::Shape::of::<Self>)
+                SHAPE.get_or_init($crate::Shape::for_type::<Self>)
             }
         }
     };

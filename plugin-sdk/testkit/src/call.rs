@@ -169,7 +169,8 @@ impl Call {
             ..ConvertOptions::default()
         };
         options.lower.opset = self.opset;
-        let converted = pipeline::convert(&self.plugin.host, program, &options).map_err(Failure::of)?;
+        let converted =
+            pipeline::convert(&self.plugin.host, program, &options).map_err(Failure::from_report)?;
         Ok(Lowered { model: converted.model, given: text.given })
     }
 

@@ -27,7 +27,7 @@ impl Failure {
         Self { code: Code::LOWER_ARGUMENT, message, help: String::new() }
     }
 
-    pub(crate) fn of(report: Report) -> Self {
+    pub(crate) fn from_report(report: Report) -> Self {
         match report.diagnostics.into_iter().next() {
             Some(first) => {
                 Self { code: first.code, message: first.message, help: first.help.unwrap_or_default() }

@@ -47,7 +47,7 @@ impl Tensor {
     /// A tensor of truth values.
     #[track_caller]
     pub fn bool(shape: impl Into<Vec<usize>>, elements: impl IntoIterator<Item = bool>) -> Self {
-        Self::of(ops::Tensor::of_bools(shape.into(), elements.into_iter().collect()))
+        Self::from_result(ops::Tensor::of_bools(shape.into(), elements.into_iter().collect()))
     }
 
     /// A tensor of the floating-point type `dtype`, which the elements are rounded to.
@@ -57,18 +57,22 @@ impl Tensor {
         shape: impl Into<Vec<usize>>,
         elements: impl IntoIterator<Item = f64>,
     ) -> Self {
-        Self::of(ops::Tensor::of_floats(host_type(dtype), shape.into(), elements.into_iter().collect()))
+        Self::from_result(ops::Tensor::of_floats(
+            host_type(dtype),
+            shape.into(),
+            elements.into_iter().collect(),
+        ))
     }
 
     /// A tensor of the integer type `dtype`, which the elements wrap around to.
     #[track_caller]
     pub fn ints(dtype: DType, shape: impl Into<Vec<usize>>, elements: impl IntoIterator<Item = i64>) -> Self {
         let elements = elements.into_iter().map(i128::from).collect();
-        Self::of(ops::Tensor::of_ints(host_type(dtype), shape.into(), elements))
+        Self::from_result(ops::Tensor::of_ints(host_type(dtype), shape.into(), elements))
     }
 
     #[track_caller]
-    fn of(made: ops::Res<ops::Tensor>) -> Self {
+    fn from_result(made: ops::Res<ops::Tensor>) -> Self {
         Self(made.unwrap_or_else(|error| panic!("{error}")))
     }
 

@@ -1,4 +1,5 @@
-//! Kernels as libraries of the processor, for tests: what was compiled once lies in the target folder, by what it was made of.
+//! Kernels as libraries of the processor, for tests. Compiled libraries are cached in the target folder, by a hash of their
+//! sources.
 
 use std::env;
 use std::fs;

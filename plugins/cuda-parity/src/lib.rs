@@ -2,7 +2,7 @@
 //!
 //! Driver, compiler (NVRTC) and matrix library (cuBLAS) are loaded when one is opened; nothing of them is needed to
 //! build. Options of an executor, of a comparer, and of the process: `device` (its number), `memory` (the most bytes on the
-//! device; 0 for what is needed), `libraries` (the folder of CUDA's libraries) and `nvrtc` (the path of that library; see
+//! device; 0 for as much as needed), `libraries` (the folder of CUDA's libraries) and `nvrtc` (the path of that library; see
 //! [`device::nvrtc`] for where it is looked for otherwise). One place opens a device for both: [`device`].
 
 pub mod compare;
@@ -23,7 +23,7 @@ onnxport_sdk::options! {
     pub struct Settings {
         /// The number of the device, as the driver counts.
         device: usize = 0,
-        /// The most bytes of the device's memory that are used at once; 0 for what is needed.
+        /// The most bytes of the device's memory that are used at once; 0 for as much as needed.
         memory: usize = 0,
         /// The folder of CUDA's libraries, where they are not found by themselves.
         libraries: Option<PathBuf>,

@@ -64,7 +64,7 @@ impl Executor for OnnxRuntime {
     type Session = session::OrtSession;
 
     fn open(options: Options<'_>) -> Result<Self, Failure> {
-        let chosen = Chosen::of(options)?;
+        let chosen = Chosen::from_options(options)?;
         let loaded = library(chosen.settings.library.as_deref())?;
         let runtime = Self { loaded, chosen };
         if runtime.chosen.settings.provider != "cpu" {

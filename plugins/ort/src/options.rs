@@ -58,7 +58,7 @@ impl Chosen {
     ///
     /// # Errors
     /// For a name that there is none of, with the one that was meant, and a value that does not fit.
-    pub(crate) fn of(options: Options<'_>) -> Result<Self, Failure> {
+    pub(crate) fn from_options(options: Options<'_>) -> Result<Self, Failure> {
         let names: Vec<&str> =
             Settings::entries().iter().map(|entry| entry.name).chain([CUSTOM_OPS]).collect();
         if let Some(unknown) = options.names().find(|name| !names.contains(name)) {

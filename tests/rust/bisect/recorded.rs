@@ -77,6 +77,6 @@ fn a_call_whose_result_is_gone_is_not_compared() {
     let found = bisect(&path, &runtime, &Reference::Model(&plain, &runtime), &Options::default());
     assert!(found.unwrap_or_else(|report| panic!("{report:?}")).fault.is_none());
     let (ours, theirs) = (import(&path).expect("a model"), import(&plain).expect("a model"));
-    let found = diff(&ours, &theirs, &Alignment::of(&ours, &theirs));
+    let found = diff(&ours, &theirs, &Alignment::between(&ours, &theirs));
     assert!(found.added.iter().any(|place| place.node == "node_rsqrt"), "{found:?}");
 }

@@ -43,7 +43,7 @@ pub(crate) struct Kinds {
 }
 
 impl Kinds {
-    pub(crate) fn of(model: &Model) -> Self {
+    pub(crate) fn from_model(model: &Model) -> Self {
         let graph = &model.graph;
         let main = &graph.blocks[graph.main()];
         let types = |values: &[_]| values.iter().map(|v| graph.values[*v].ty.clone()).collect();

@@ -24,7 +24,7 @@ pub(crate) enum Known {
 /// If inference is wrong.
 pub(crate) fn check(case: &Path, model: &mut Model) -> Result<Known, String> {
     let folder = case.join("test_data_set_0");
-    let kinds = Kinds::of(model);
+    let kinds = Kinds::from_model(model);
     let inputs = kinds.inputs(&folder)?;
     let expected = kinds.outputs(&folder)?;
     let main = model.graph.main();

@@ -73,7 +73,7 @@ fn evaluate(case: &Path, model: &Model, random: bool) -> Result<Close, String> {
 }
 
 fn set(folder: &Path, model: &Model, random: bool) -> Result<Close, String> {
-    let kinds = data::Kinds::of(model);
+    let kinds = data::Kinds::from_model(model);
     let inputs = kinds.inputs(folder)?;
     let expected = kinds.outputs(folder)?;
     let limits = Limits { bytes: 1 << 30, steps: 10_000_000_000, ..Limits::default() };

@@ -24,7 +24,7 @@ impl Archive {
     }
 
     /// An archive of these entries.
-    pub(crate) fn of(entries: &[(&str, &[u8])]) -> Self {
+    pub(crate) fn from_entries(entries: &[(&str, &[u8])]) -> Self {
         let entries = entries.iter().map(|(name, bytes)| ((*name).to_owned(), bytes.to_vec())).collect();
         Self { entries, deflated: Vec::new() }
     }
@@ -77,7 +77,7 @@ impl Archive {
         let names: Vec<String> = storages.iter().map(|(key, _)| format!("archive/data/{key}")).collect();
         let mut entries = vec![("archive/data.pkl", pickle)];
         entries.extend(names.iter().map(String::as_str).zip(storages.iter().map(|(_, bytes)| *bytes)));
-        let file = Archive::of(&entries).bytes();
+        let file = Archive::from_entries(&entries).bytes();
         self.with("sample_inputs/model.pt", &file)
     }
 

@@ -127,7 +127,7 @@ fn an_index_names_neither_itself_nor_what_is_elsewhere() {
 
 /// A checkpoint of this pickle, with one storage.
 fn checkpoint(pickle: &[u8]) -> Vec<u8> {
-    Archive::of(&[
+    Archive::from_entries(&[
         ("archive/data.pkl", pickle),
         ("archive/byteorder", b"little"),
         ("archive/data/0", &[0; 16]),

@@ -176,7 +176,7 @@ fn other_files_are_named() {
         ("p/data.pkl", "checkpoint"),
         ("p/readme.txt", "without an exported program"),
     ] {
-        let archive = Archive::of(&[(name, b"x"), ("p/version", b"3")]);
+        let archive = Archive::from_entries(&[(name, b"x"), ("p/version", b"3")]);
         assert_one(&read_codes(&archive), "OP103", &[what]);
     }
     let missing = super::codes(onnxport_core::pt2::read(std::path::Path::new("no such file.pt2")).map(drop));

@@ -59,7 +59,7 @@ pub(super) fn models() -> Vec<String> {
         files.sort();
         for file in files.into_iter().filter(|file| file.extension().is_some_and(|e| e == "txt")) {
             let text = std::fs::read_to_string(file).expect("a readable file");
-            let input = Sections::of(&text).get("input").map(str::to_owned);
+            let input = Sections::from_text(&text).get("input").map(str::to_owned);
             texts.extend(input.filter(|text| Model::parse(text).is_ok()));
         }
     }

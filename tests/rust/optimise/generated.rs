@@ -15,7 +15,7 @@ const GRAPHS: u64 = 1_000;
 
 /// A value of the graph under construction.
 #[derive(Clone)]
-struct Made {
+struct GraphValue {
     name: String,
     dtype: &'static str,
     /// `n`, `k` and numbers.
@@ -27,7 +27,7 @@ struct Graph {
     random: Random,
     constants: String,
     nodes: String,
-    values: Vec<Made>,
+    values: Vec<GraphValue>,
     count: usize,
 }
 
@@ -48,7 +48,7 @@ impl Graph {
             ("j", "i64", vec!["n", "4"]),
             ("p", "bool", vec!["n", "4", "k"]),
         ] {
-            graph.values.push(Made { name: name.to_owned(), dtype, shape });
+            graph.values.push(GraphValue { name: name.to_owned(), dtype, shape });
         }
         graph
     }
@@ -70,24 +70,24 @@ impl Graph {
     }
 
     /// Writes a node, and returns its output.
-    fn node(&mut self, call: &str, dtype: &'static str, shape: Vec<&'static str>) -> Made {
+    fn node(&mut self, call: &str, dtype: &'static str, shape: Vec<&'static str>) -> GraphValue {
         let name = self.fresh('v');
         writeln!(self.nodes, "  %{name} = {call}").expect("a text");
-        let made = Made { name, dtype, shape };
+        let made = GraphValue { name, dtype, shape };
         self.values.push(made.clone());
         made
     }
 
     /// A value of this type, drawn.
-    fn of(&mut self, dtype: &str) -> Option<Made> {
+    fn of(&mut self, dtype: &str) -> Option<GraphValue> {
         let all: Vec<usize> = (0..self.values.len()).filter(|at| self.values[*at].dtype == dtype).collect();
         (!all.is_empty()).then(|| self.values[all[self.random.below(all.len())]].clone())
     }
 
     /// Another value of the type and the shape of `like`; itself where there is none.
-    fn beside(&mut self, like: &Made) -> Made {
-        let fits = |v: &&Made| v.dtype == like.dtype && v.shape == like.shape;
-        let all: Vec<Made> = self.values.iter().filter(fits).cloned().collect();
+    fn beside(&mut self, like: &GraphValue) -> GraphValue {
+        let fits = |v: &&GraphValue| v.dtype == like.dtype && v.shape == like.shape;
+        let all: Vec<GraphValue> = self.values.iter().filter(fits).cloned().collect();
         all[self.random.below(all.len())].clone()
     }
 
@@ -185,7 +185,7 @@ impl Graph {
             }
             16 => {
                 let mask = self.of("bool")?;
-                let values: Vec<Made> = self
+                let values: Vec<GraphValue> = self
                     .values
                     .iter()
                     .filter(|v| v.dtype == "f32" && v.shape == mask.shape)

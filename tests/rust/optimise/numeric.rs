@@ -237,7 +237,7 @@ fn every_rule_is_judged_by_a_file() {
         for folder in folders {
             let entries = std::fs::read_dir(files::at(folder)).expect("the folder");
             for path in entries.map(|entry| entry.expect("it").path()) {
-                let sections = Sections::of(&std::fs::read_to_string(path).expect("a readable file"));
+                let sections = Sections::from_text(&std::fs::read_to_string(path).expect("a readable file"));
                 // Also with no more types than the file states, which keeps other rules from being first.
                 let stated = super::parsed(sections.get("input").expect("an input section"));
                 for model in models(&sections).into_iter().chain([stated]) {

@@ -48,7 +48,7 @@ fn what_rules_write_runs_on_the_target() {
     for folder in ["standard", "attention", "fusions"] {
         for entry in std::fs::read_dir(files::at(folder)).expect("the folder") {
             let path = entry.expect("an entry").path();
-            let sections = Sections::of(&std::fs::read_to_string(&path).expect("a readable file"));
+            let sections = Sections::from_text(&std::fs::read_to_string(&path).expect("a readable file"));
             for before in models(sections.get("input").expect("an input section")) {
                 let mut after = before.clone();
                 let options = OptimiseOptions { level: Level::Target, fold: 0, ..OptimiseOptions::default() };

@@ -114,7 +114,7 @@ fn facts(path: &Path, host: &Host) -> Result<Vec<Fact>, Report> {
         }
         FileKind::Program => {
             let archive = pipeline::read(path)?;
-            let program = ProgramSummary::of(&archive, host, DEFAULT_OPSET);
+            let program = ProgramSummary::from_archive(&archive, host, DEFAULT_OPSET);
             fact("file", "made by", format!("PyTorch {}", program.torch));
             fact("file", "schema", program.schema);
             let inputs: Vec<ValueSummary> = (program.inputs.iter())

@@ -68,7 +68,7 @@ fn sample(subject: &Subject, id: &str, check: &str, journal: &mut Journal) -> Fi
     let (first, second) = (partition(subject, id), partition(subject, id));
     let (text, partitioned) = match first {
         Ok(made) => made,
-        Err(problem) => return Finding::of(check, &problem),
+        Err(problem) => return Finding::from_diagnostic(check, &problem),
     };
     if second.is_ok_and(|(again, _)| again != text) || text.is_empty() {
         let reason = "the same model becomes something else the second time";

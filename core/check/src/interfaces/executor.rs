@@ -42,7 +42,7 @@ pub(super) fn probe(subject: &Subject, journal: &mut Journal) {
                 Finding::pass(&check, text)
             }
             Err(problem) if [Code::PLUGIN_PANIC, Code::PLUGIN_CONTRACT].contains(&problem.code) => {
-                Finding::of(&check, &problem)
+                Finding::from_diagnostic(&check, &problem)
             }
             Err(problem) => {
                 Finding::skip(&check, format!("the runtime is not available: {}", problem.message))
@@ -68,7 +68,7 @@ pub(super) fn probe(subject: &Subject, journal: &mut Journal) {
                     return Some(Finding::fail(&check, format!("{what} is loaded as a model")));
                 }
                 Some(problem) if problem.code == Code::PLUGIN_PANIC => {
-                    return Some(Finding::of(&check, &problem));
+                    return Some(Finding::from_diagnostic(&check, &problem));
                 }
                 Some(_) => {}
             }

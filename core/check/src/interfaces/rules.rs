@@ -31,7 +31,7 @@ fn probe(name: &'static str, names: &[Named], asks: [Ask; 2], subject: &Subject,
         let _ = Host::index(vec![subject.plugin.clone()], &mut problems);
         Some(match problems.first() {
             None => Finding::pass(&patterns, format!("{} compile", names.len())),
-            Some(problem) => Finding::of(&patterns, problem),
+            Some(problem) => Finding::from_diagnostic(&patterns, problem),
         })
     });
     let [check, build] = asks;

@@ -17,7 +17,7 @@ pub(super) struct Affine {
 
 impl Affine {
     /// The elements of a value of 64-bit integers.
-    pub(super) fn of(graph: &Graph, symbols: &mut Symbols, value: ValueId) -> Option<Self> {
+    pub(super) fn from_value(graph: &Graph, symbols: &mut Symbols, value: ValueId) -> Option<Self> {
         followed(graph, symbols, value, DEPTH)
     }
 
@@ -53,7 +53,7 @@ impl Affine {
         fits(graph, a, output)?;
         fits(graph, b, output)?;
         let (low, high) = if less { (a, b) } else { (b, a) };
-        let (low, high) = (Self::of(graph, symbols, low)?, Self::of(graph, symbols, high)?);
+        let (low, high) = (Self::from_value(graph, symbols, low)?, Self::from_value(graph, symbols, high)?);
         let mut lead = high.minus(&low, symbols)?;
         if !or_equal {
             lead.base = symbols.add(lead.base, Dim::Const(-1));

@@ -48,7 +48,7 @@ graph {
         let mut model = Model::parse(text).expect("a model");
         model.graph.initializers[0].weight = true;
         assert_eq!(constants(&mut model.graph), 2);
-        let mut room = Growth::of(&model);
+        let mut room = Growth::from_model(&model);
         assert_eq!(weights(&mut model, true, &mut room), 1);
         assert_eq!(model.graph.node_count(), 1, "{}", model.to_text());
     }

@@ -64,7 +64,7 @@ impl AddAssign for Cleaned {
 /// most `bytes`. The names of its inputs, outputs, weights and states stay.
 pub fn clean(model: &mut Model, bytes: u64) -> Cleaned {
     let mut done = Cleaned::default();
-    let local = Local::of(model);
+    let local = Local::from_model(model);
     let mut folding = Folding::within(bytes);
     // Merges equal constants of different patches, so that nodes which read them can be merged too.
     tidy::constants(&mut model.graph);

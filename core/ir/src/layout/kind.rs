@@ -24,7 +24,13 @@ pub(super) enum Kind {
 impl Kind {
     /// Returns how `id` depends on the axes of operands of rank `rank`; `None` if that is unknown or the operator
     /// requires a layout. `sums` allows the terms of sums to be added in another order.
-    pub(super) fn of(graph: &Graph, opset: i64, id: NodeId, perm: &[usize], sums: bool) -> Option<Kind> {
+    pub(super) fn for_node(
+        graph: &Graph,
+        opset: i64,
+        id: NodeId,
+        perm: &[usize],
+        sums: bool,
+    ) -> Option<Kind> {
         let (node, rank) = (&graph.nodes[id], perm.len());
         let attributes = node.at(opset);
         let op = lookup(&node.domain, &node.op).filter(|op| op.domain.is_empty())?;

@@ -35,8 +35,8 @@ pub fn layouts(model: &mut Model, sums: bool) -> usize {
         for rank in RANKS {
             // First to channels in front, which convolutions take.
             for perm in [last(rank), first(rank)] {
-                let mut sizes = Sizes::of(&model.symbols);
-                let region = region::Region::of(&model.graph, opset, &perm, &mut sizes, sums);
+                let mut sizes = Sizes::from_symbols(&model.symbols);
+                let region = region::Region::from_graph(&model.graph, opset, &perm, &mut sizes, sums);
                 let turned = region.decide();
                 let more = rewrite::apply(model, &region, &turned);
                 if more > 0 {

@@ -60,7 +60,13 @@ struct Answers<'r> {
 }
 
 impl Region {
-    pub(super) fn of(graph: &Graph, opset: i64, perm: &[usize], sizes: &mut Sizes, sums: bool) -> Self {
+    pub(super) fn from_graph(
+        graph: &Graph,
+        opset: i64,
+        perm: &[usize],
+        sizes: &mut Sizes,
+        sums: bool,
+    ) -> Self {
         let main = graph.main();
         let mut region = Self {
             perm: perm.to_vec(),
@@ -71,7 +77,7 @@ impl Region {
         };
         let mut places: FxHashMap<NodeId, u32> = FxHashMap::default();
         for id in graph.order(main) {
-            if let Some(kind) = Kind::of(graph, opset, id, perm, sums) {
+            if let Some(kind) = Kind::for_node(graph, opset, id, perm, sums) {
                 places.insert(id, region.nodes.len() as u32);
                 region.nodes.push((id, kind));
             }

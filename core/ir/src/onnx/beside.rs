@@ -15,7 +15,7 @@ pub struct Beside {
 
 impl Beside {
     /// The folder of the model at `path`.
-    pub fn of(path: &Path) -> Self {
+    pub fn for_model(path: &Path) -> Self {
         Self { folder: path.parent().unwrap_or(Path::new("")).to_owned(), lengths: BTreeMap::new() }
     }
 

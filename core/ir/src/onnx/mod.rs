@@ -136,7 +136,7 @@ impl OnnxFile {
             return Err(Diagnostic::error(Code::WEIGHTS_MISSING, message)
                 .help("give them with `onnxport weights bind`"));
         }
-        let mut beside = Beside::of(&self.path);
+        let mut beside = Beside::for_model(&self.path);
         for weight in self.all_weights() {
             if let Some(why) = beside.problem(weight) {
                 return Err(self.about(&weight.name, &why));

@@ -95,7 +95,7 @@ struct Named {
 
 impl Head {
     /// Decodes a model that holds a graph, or says why it is none.
-    fn of(model: Bytes) -> Result<Self, String> {
+    fn from_bytes(model: Bytes) -> Result<Self, String> {
         let head = Self::decode(model).map_err(|e| e.to_string())?;
         if head.graph.is_some() { Ok(head) } else { Err("it has no graph".to_owned()) }
     }
@@ -118,7 +118,7 @@ impl Signature {
         let file = MappedFile::open(path).map_err(|e| {
             Diagnostic::error(Code::READ_IO, format!("cannot read `{}`: {e}", path.display()))
         })?;
-        let head = Head::of(Bytes::from_owner(file)).map_err(|why| invalid(path, &why))?;
+        let head = Head::from_bytes(Bytes::from_owner(file)).map_err(|why| invalid(path, &why))?;
         Self::of_head(&head)
     }
 
@@ -128,7 +128,8 @@ impl Signature {
     /// `OP110` when it is damaged or holds no graph.
     pub fn decode(model: Bytes) -> Result<Self, Diagnostic> {
         let unusable = |why| format!("the message is not an ONNX model that can be used: {why}");
-        let head = Head::of(model).map_err(|why| Diagnostic::error(Code::READ_ONNX, unusable(why)))?;
+        let head =
+            Head::from_bytes(model).map_err(|why| Diagnostic::error(Code::READ_ONNX, unusable(why)))?;
         Self::of_head(&head)
     }
 
@@ -154,7 +155,7 @@ impl Signature {
         let initializers: std::collections::HashSet<&str> = initializers.collect();
         let port = |info: &ValueInfoProto| Port {
             optional: initializers.contains(info.name.as_deref().unwrap_or_default()),
-            ..Port::of(info)
+            ..Port::from_info(info)
         };
         Ok(Self {
             inputs: inputs.iter().map(port).collect(),
@@ -224,7 +225,7 @@ impl Port {
         }
     }
 
-    fn of(info: &ValueInfoProto) -> Self {
+    fn from_info(info: &ValueInfoProto) -> Self {
         let tensor = match info.r#type.as_ref().and_then(|t| t.value.as_ref()) {
             Some(type_proto::Value::TensorType(tensor)) => Some(tensor),
             _ => None,

@@ -62,7 +62,7 @@ impl Plan {
                 "a weight of shape {weight:?} does not fit {channels} channels in {groups} groups"
             );
         }
-        let mut window = Window::of(c, kernel(c, weight)?)?;
+        let mut window = Window::for_kernel(c, kernel(c, weight)?)?;
         let out = window.slide(spatial, false)?;
         let shape: Vec<usize> = [*batch, *filters].into_iter().chain(out.iter().copied()).collect();
         c.count(&shape)?;
@@ -179,7 +179,7 @@ fn conv_transpose(c: &mut Call<'_>) -> Res<Vec<Value>> {
         return invalid!("shapes {:?} and {:?} have no channels", x.shape(), weight.shape());
     };
     let groups = group(c, *channels, *channels)?;
-    let mut window = Window::of(c, kernel(c, weight.shape())?)?;
+    let mut window = Window::for_kernel(c, kernel(c, weight.shape())?)?;
     if depth != channels || window.kernel.len() != spatial.len() {
         return invalid!("a weight of shape {:?} does not fit {channels} channels", weight.shape());
     }
@@ -245,7 +245,7 @@ pub(super) mod infer {
         if cx.node.op == "Conv" {
             bias(cx, 2, out)?;
         }
-        let window = Window::of(cx, kernel)?;
+        let window = Window::for_kernel(cx, kernel)?;
         let mut dims: Dims = smallvec![*n, out];
         for (axis, dim) in spatial.iter().enumerate() {
             let extent = window.slide(cx, axis, *dim, false);
@@ -270,7 +270,7 @@ pub(super) mod infer {
         let weight = cx.dims(1)?;
         let kernel = kernel(cx, weight, rank)?;
         cx.equal(*c, weight.first().copied().flatten(), "the weight is of another number of channels")?;
-        let window = Window::of(cx, kernel)?;
+        let window = Window::for_kernel(cx, kernel)?;
         let group = Dim::Const(cx.int("group")?);
         let channels = weight.get(1).copied().flatten().map(|c| cx.symbols.mul(c, group));
         bias(cx, 2, channels)?;

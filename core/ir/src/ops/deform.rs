@@ -17,7 +17,7 @@ pub(super) const OPS: &[Op] = &[
 fn col2im(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
     let (image, block) = (sizes(&c.longs(1)?.unwrap_or_default())?, sizes(&c.longs(2)?.unwrap_or_default())?);
-    let mut window = Window::of(c, block)?;
+    let mut window = Window::for_kernel(c, block)?;
     let blocks = window.slide(&image, false)?;
     c.count(&blocks)?;
     let (places, count) = (volume(&window.kernel), volume(&blocks));
@@ -77,7 +77,7 @@ fn deform_conv(c: &mut Call<'_>) -> Res<Vec<Value>> {
             weight.describe()
         );
     }
-    let mut window = Window::of(c, kernel.to_vec())?;
+    let mut window = Window::for_kernel(c, kernel.to_vec())?;
     let field = window.slide(spatial, false)?;
     let (taps, places) = (volume(kernel), volume(&field));
     let of = |parts: usize| -> Vec<usize> {

@@ -99,7 +99,7 @@ pub struct Local(FxHashSet<(Name, Name)>);
 
 impl Local {
     /// Those of `model`, by domain and name.
-    pub fn of(model: &Model) -> Self {
+    pub fn from_model(model: &Model) -> Self {
         Self(model.functions.iter().map(|f| (f.domain.as_str().into(), f.name.as_str().into())).collect())
     }
 
@@ -175,7 +175,7 @@ fn freed(graph: &Graph, node: NodeId) -> u64 {
 /// most `bytes` more afterwards, and no one that is read or made takes more than that. Weights are left alone, and so are
 /// random operators, quantization, and outputs of the model.
 pub fn fold(model: &mut Model, bytes: u64) -> usize {
-    let local = Local::of(model);
+    let local = Local::from_model(model);
     let opset = model.opset();
     fold_graph(&mut model.graph, opset, &local, &mut Folding::within(bytes))
 }

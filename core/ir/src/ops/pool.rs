@@ -58,9 +58,9 @@ struct Pool {
 }
 
 impl Pool {
-    fn of(c: &Call<'_>, x: &Tensor) -> Res<Self> {
+    fn from_call(c: &Call<'_>, x: &Tensor) -> Res<Self> {
         let [n, channels, input @ ..] = x.shape() else { return invalid!("the input has no channels") };
-        let mut window = Window::of(c, sizes(c.ints("kernel_shape").unwrap_or_default())?)?;
+        let mut window = Window::for_kernel(c, sizes(c.ints("kernel_shape").unwrap_or_default())?)?;
         let output = window.slide(input, c.flag("ceil_mode"))?;
         let shape: Vec<usize> = [*n, *channels].into_iter().chain(output.iter().copied()).collect();
         c.count(&shape)?;
@@ -101,7 +101,7 @@ impl Pool {
 /// The mean of the elements in the window; with `count_include_pad`, padding counts as zeros.
 fn average_pool(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
-    let pool = Pool::of(c, x)?;
+    let pool = Pool::from_call(c, x)?;
     let padding = c.flag("count_include_pad");
     let out = pool.each(&x.floats()?, |to, places, plane, _| {
         let count = if padding { pool.padded(to) } else { places.len() };
@@ -112,7 +112,7 @@ fn average_pool(c: &mut Call<'_>) -> Res<Vec<Value>> {
 
 fn lp_pool(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
-    let pool = Pool::of(c, x)?;
+    let pool = Pool::from_call(c, x)?;
     let p = c.int("p")? as f64;
     let out = pool.each(&x.floats()?, |_, places, plane, _| norm(places.iter().map(|at| plane[*at]), p));
     one(Tensor::of_floats(x.dtype(), pool.shape, out)?)
@@ -121,7 +121,7 @@ fn lp_pool(c: &mut Call<'_>) -> Res<Vec<Value>> {
 /// The largest element, and its place in the whole input, of which the last axes may be counted column by column.
 fn max_pool(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
-    let pool = Pool::of(c, x)?;
+    let pool = Pool::from_call(c, x)?;
     let columns = c.flag("storage_order");
     let size = volume(&pool.input);
     // The place of each element when the first spatial axis is the fastest.
@@ -153,7 +153,7 @@ fn max_pool(c: &mut Call<'_>) -> Res<Vec<Value>> {
 fn max_unpool(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let (x, indices) = (c.tensor(0)?, c.longs(1)?.unwrap_or_default());
     let [n, channels, input @ ..] = x.shape() else { return invalid!("the input has no channels") };
-    let window = Window::of(c, sizes(c.ints("kernel_shape").unwrap_or_default())?)?;
+    let window = Window::for_kernel(c, sizes(c.ints("kernel_shape").unwrap_or_default())?)?;
     if window.kernel.len() != input.len() {
         return invalid!("a kernel of {} axes does not slide over {}", window.kernel.len(), input.len());
     }
@@ -200,7 +200,7 @@ mod infer {
         cx.rank_from(0, 3)?;
         let [n, c, spatial @ ..] = cx.dims(0)? else { return None };
         let kernel = kernel(cx, &[], spatial.len())?;
-        let window = Window::of(cx, kernel)?;
+        let window = Window::for_kernel(cx, kernel)?;
         let ceil = cx.flag("ceil_mode")?;
         let mut out: Dims = smallvec![*n, *c];
         for (axis, dim) in spatial.iter().enumerate() {
@@ -225,7 +225,7 @@ mod infer {
             return one(cx.shape_from(2)?);
         }
         let kernel = kernel(cx, &[], spatial.len())?;
-        let window = Window::of(cx, kernel)?;
+        let window = Window::for_kernel(cx, kernel)?;
         let Pads::Given(pads) = &window.pads else { return None };
         let mut out: Dims = smallvec![*n, *c];
         for (axis, dim) in spatial.iter().enumerate() {

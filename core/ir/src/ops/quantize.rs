@@ -34,7 +34,7 @@ struct Grid {
 }
 
 impl Grid {
-    fn of(c: &Call<'_>, x: &Tensor, scale: &Tensor) -> Res<Self> {
+    fn from_call(c: &Call<'_>, x: &Tensor, scale: &Tensor) -> Res<Self> {
         if scale.len() == 1 && scale.rank() <= 1 {
             return Ok(Self { cut: Cut::at(x.shape(), 0), block: 0, entries: 1 });
         }
@@ -90,7 +90,7 @@ fn quantize(c: &mut Call<'_>) -> Res<Vec<Value>> {
         None => c.dtype_or("output_dtype", DType::U8)?,
     };
     let precision = c.dtype_or("precision", scale.dtype())?;
-    let (grid, scales, points) = (Grid::of(c, x, scale)?, scale.floats()?, points(zero)?);
+    let (grid, scales, points) = (Grid::from_call(c, x, scale)?, scale.floats()?, points(zero)?);
     let quotient = |(at, x): (usize, f64)| {
         let place = grid.place(at);
         let scale = scales.get(place).copied().unwrap_or(f64::NAN);
@@ -113,7 +113,7 @@ fn dequantize(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let (x, scale) = (c.tensor(0)?, c.tensor(1)?);
     c.count(x.shape())?;
     let to = c.dtype_or("output_dtype", scale.dtype())?;
-    let (grid, scales, points) = (Grid::of(c, x, scale)?, scale.floats()?, points(c.optional(2)?)?);
+    let (grid, scales, points) = (Grid::from_call(c, x, scale)?, scale.floats()?, points(c.optional(2)?)?);
     let out = x.floats()?.into_iter().enumerate().map(|(at, x)| {
         let place = grid.place(at);
         let zero = points.as_ref().and_then(|p| p.get(place).copied()).unwrap_or(0.0);

@@ -24,7 +24,7 @@ pub struct Window {
 
 impl Window {
     /// The window that a node states.
-    pub fn of(c: &Call<'_>, kernel: Vec<usize>) -> Res<Self> {
+    pub fn for_kernel(c: &Call<'_>, kernel: Vec<usize>) -> Res<Self> {
         let rank = kernel.len();
         let list = |name: &str| -> Res<Vec<usize>> {
             match c.ints(name) {

@@ -39,7 +39,7 @@ pub(super) struct Buffer {
 
 impl Flow {
     /// The flow of `block`; `inner` has the peaks of nested blocks.
-    pub(super) fn of(
+    pub(super) fn from_block(
         graph: &Graph,
         block: BlockId,
         sizes: &mut Sizes,

@@ -40,12 +40,12 @@ pub struct Ordered {
 
 /// Orders the nodes of the main graph and of those nested in it. Nodes that draw random numbers stay in their order.
 pub fn order(model: &mut Model) -> Ordered {
-    let mut sizes = Sizes::of(&model.symbols);
+    let mut sizes = Sizes::from_symbols(&model.symbols);
     let graph = &mut model.graph;
     let mut inner: FxHashMap<BlockId, (Bytes, Bytes)> = FxHashMap::default();
     let (mut moved, main) = (0, graph.main());
     for block in graph.reachable_blocks().into_iter().rev() {
-        let flow = Flow::of(graph, block, &mut sizes, &inner);
+        let flow = Flow::from_block(graph, block, &mut sizes, &inner);
         let (order, before, after) = best(&flow);
         if let Some(order) = order {
             moved += order.windows(2).filter(|pair| pair[1] != pair[0] + 1).count();

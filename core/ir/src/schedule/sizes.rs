@@ -23,7 +23,7 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
-    pub(crate) fn of(symbols: &Symbols) -> Self {
+    pub(crate) fn from_symbols(symbols: &Symbols) -> Self {
         let at = |time: usize| {
             symbols.eval_all(&|id| {
                 let symbol = symbols.get(id);

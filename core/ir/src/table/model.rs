@@ -21,7 +21,7 @@ const NAME: usize = 200;
 
 /// The table of the initializers of `file`.
 pub(super) fn table(file: &OnnxFile) -> WeightTable {
-    let mut reading = Reading::of(file);
+    let mut reading = Reading::from_file(file);
     if let Some(graph) = file.graph() {
         for tensor in &graph.initializer {
             let is_state = reading.states.contains(tensor.name());
@@ -49,12 +49,12 @@ struct Reading {
 }
 
 impl Reading {
-    fn of(file: &OnnxFile) -> Self {
+    fn from_file(file: &OnnxFile) -> Self {
         let listed = |key: &str| file.metadata(key).unwrap_or("[]");
         // Malformed metadata is an error only where it is needed: when the model runs or weights are bound.
         let states: Vec<State> = serde_json::from_str(listed(STATE_KEY)).unwrap_or_default();
         let waiting: Vec<UnboundEntry> = serde_json::from_str(listed(UNBOUND_KEY)).unwrap_or_default();
-        let mut beside = Beside::of(file.path());
+        let mut beside = Beside::for_model(file.path());
         let changed = |source: &SourceFile| {
             let why = beside.changed(source)?;
             Some((source.location.clone(), why))

@@ -139,7 +139,7 @@ fn cost_of_inputs(joined: &Joined, elements: u64, tile: u64) -> u64 {
         Operation::Concat { axis } => {
             let mut most: Vec<(u64, u64)> = Vec::new();
             for (input, span) in Span::all(joined, axis) {
-                let (form, needed) = (Extent::of(input).form, needed(input, span.most(elements)));
+                let (form, needed) = (Extent::from_tensor(input).form, needed(input, span.most(elements)));
                 match most.iter_mut().find(|(known, _)| *known == form) {
                     Some((_, most)) => *most = needed.max(*most),
                     None => most.push((form, needed)),

@@ -77,7 +77,7 @@ pub(super) fn evaluate(
             let owner = std::sync::Arc::as_ptr(derived) as usize;
             match &derived.transform {
                 Transform::Cast(to) => {
-                    let cast = Cast::of(derived.input.dtype, *to);
+                    let cast = Cast::between(derived.input.dtype, *to);
                     let cast = cast.ok_or(Error::View("the cast is not supported"))?;
                     each(&derived.input, range, scratch, |bytes| cast.apply(bytes, out))
                 }

@@ -30,7 +30,7 @@ pub struct Workspace {
 impl Workspace {
     /// Buffers for `threads` pieces of `tensor`, with nothing left in them of another one.
     fn scratch(&mut self, tensor: &LazyTensor, threads: usize, tile: u64) -> [&mut Vec<Scratch>; 2] {
-        let form = Extent::of(tensor).form;
+        let form = Extent::from_tensor(tensor).form;
         if form != self.form {
             *self = Self { form, ..Self::default() };
         }

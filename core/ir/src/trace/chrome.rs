@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::Said;
+use super::Events;
 
 /// There is one process.
 const PROCESS: u32 = 1;
 
-pub(super) fn write(said: &Said, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(said: &Events, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"{\"traceEvents\":[")?;
     event(
         out,

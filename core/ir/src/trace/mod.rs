@@ -31,13 +31,13 @@ pub struct Trace {
 
 struct Recording {
     start: Instant,
-    said: Mutex<Said>,
+    said: Mutex<Events>,
     /// The most anonymous memory that was seen since somebody asked, in bytes.
     peak: AtomicU64,
 }
 
 #[derive(Default)]
-struct Said {
+struct Events {
     spans: Vec<Recorded>,
     dropped: usize,
     /// Anonymous memory in bytes, at times since the start.
@@ -111,7 +111,7 @@ impl Trace {
         threads.len() - 1
     }
 
-    fn said(&self) -> MutexGuard<'_, Said> {
+    fn said(&self) -> MutexGuard<'_, Events> {
         self.recording.said.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

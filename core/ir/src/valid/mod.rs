@@ -23,7 +23,7 @@ use crate::sym::{Dim, Symbols};
 
 /// Returns all problems of `model`; `stated` holds the types that the program states.
 pub fn validate(model: &Model, stated: &Stated) -> Vec<Diagnostic> {
-    let mut cx = Cx::of(model);
+    let mut cx = Cx::for_model(model);
     cx.imports(&model.opsets, model.header.is_none());
     for function in &model.functions {
         cx.imports(&function.opsets, false);
@@ -49,7 +49,7 @@ pub fn validate(model: &Model, stated: &Stated) -> Vec<Diagnostic> {
 
 /// Returns the structural problems of the main graph; all other checks rely on a sound structure.
 pub fn structure(model: &Model) -> Vec<Diagnostic> {
-    let mut cx = Cx::of(model);
+    let mut cx = Cx::for_model(model);
     topology::check(&mut cx, &model.graph);
     cx.found
 }
@@ -60,7 +60,7 @@ pub fn correct_misrecorded(model: &mut Model) -> Vec<Diagnostic> {
     let mut corrected = Vec::new();
     // A wrong record may hide another one. Each is corrected once.
     for _ in 0..=model.graph.values.len() {
-        let mut cx = Cx::of(model);
+        let mut cx = Cx::for_model(model);
         if !topology::check(&mut cx, &model.graph) {
             break;
         }
@@ -87,7 +87,7 @@ pub fn correct_misrecorded(model: &mut Model) -> Vec<Diagnostic> {
 
 /// Returns the problems with the signatures and types of some nodes of the main graph.
 pub fn nodes(model: &Model, nodes: &[NodeId]) -> Vec<Diagnostic> {
-    let mut cx = Cx::of(model);
+    let mut cx = Cx::for_model(model);
     schema::check(&mut cx, &model.graph, nodes.iter().copied());
     types::check(&mut cx, &model.graph, &Stated::default(), nodes.iter().copied());
     cx.found
@@ -115,7 +115,7 @@ struct Cx<'a> {
 }
 
 impl<'a> Cx<'a> {
-    fn of(model: &'a Model) -> Self {
+    fn for_model(model: &'a Model) -> Self {
         let callees = model.functions.iter().enumerate();
         Self {
             model,

@@ -16,7 +16,7 @@ pub(super) fn check(cx: &mut Cx<'_>) {
     let mut updated: FxHashSet<&str> = FxHashSet::default();
     let mut main = None;
     for info in infos {
-        let main = main.get_or_insert_with(|| Main::of(model));
+        let main = main.get_or_insert_with(|| Main::from_model(model));
         for why in problems(info, main, &mut updated) {
             cx.report(format!("its training information {why}"));
         }
@@ -33,7 +33,7 @@ struct Main<'a> {
 }
 
 impl<'a> Main<'a> {
-    fn of(model: &'a Model) -> Self {
+    fn from_model(model: &'a Model) -> Self {
         let graph = &model.graph;
         let name = |value| graph.values.find(value).and_then(|v| v.name.as_deref());
         let block = graph.main();

@@ -14,7 +14,7 @@ use crc32fast::Hasher;
 use rayon::prelude::*;
 
 use super::WriteOptions;
-use super::plan::{Place, Plan, Weight};
+use super::plan::{Destination, Plan, Weight};
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::tensor::{Checksum, MappedFile, threads};
 use crate::trace;
@@ -92,7 +92,7 @@ fn of(weights: &[Weight<'_>], places: &Plan, options: &WriteOptions) -> Vec<(Map
         add(file, file.checksums_up_to(SMALL));
     }
     for (weight, place) in weights.iter().zip(&places.places) {
-        if weight.is_written && matches!(place, Place::Data(_) | Place::Inline) {
+        if weight.is_written && matches!(place, Destination::Data(_) | Destination::Inline) {
             for (file, range) in weight.data.file_ranges() {
                 add(file, file.checksums_over(range));
             }

@@ -37,7 +37,7 @@ pub fn message(model: &Model, options: &WriteOptions, out: &mut (dyn Write + Sen
 /// The tensors that [`message()`] leaves out without initializers, by their names and in order.
 pub fn left_out(model: &Model) -> Vec<(String, LazyTensor)> {
     let options = WriteOptions { initializers: false, ..WriteOptions::default() };
-    let names = Names::of(model);
+    let names = Names::for_model(model);
     let weights = plan::weights(model, &names, &options).into_iter();
     weights.filter(|weight| !weight.is_written).map(|w| (w.name.to_owned(), w.data.clone())).collect()
 }
@@ -54,10 +54,10 @@ fn with<T>(
         return Err(Diagnostic::error(Code::USAGE, message).help(help).into());
     }
     let options = WriteOptions { external_data: ExternalData::Inline, ..options.clone() };
-    let names = Names::of(model);
+    let names = Names::for_model(model);
     let weights = plan::weights(model, &names, &options);
     unbound::check(&weights, &options)?;
-    let places = Plan::of(&weights, Path::new(""), &options)?;
+    let places = Plan::for_weights(&weights, Path::new(""), &options)?;
     then(&Encoder::new(model, &options).model(&names, &weights, &places, &[]), &weights)
 }
 

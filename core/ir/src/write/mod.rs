@@ -220,7 +220,7 @@ struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    fn of(
+    fn for_model(
         model: &'a Model,
         names: &'a names::Names,
         path: &Path,
@@ -242,10 +242,10 @@ impl<'a> Prepared<'a> {
         encode: impl FnOnce(&[plan::Weight<'a>], &plan::Plan, &[String]) -> encode::Message<'a>,
     ) -> Result<Self, Report> {
         unbound::check(&weights, options)?;
-        let places = plan::Plan::of(&weights, path, options)?;
+        let places = plan::Plan::for_weights(&weights, path, options)?;
         let target = publish::Target::new(path, places.files.len());
         target.refuse_others()?;
-        let sources = publish::Sources::of(options, &weights, own);
+        let sources = publish::Sources::from_weights(options, &weights, own);
         target.refuse_sources(&sources)?;
         let message = encode(&weights, &places, &target.data_names()?);
         let summary = WritePlan::of_model(&target, &places, message.len()?, stream::needs(&weights), options);
@@ -260,8 +260,8 @@ impl<'a> Prepared<'a> {
 /// an output is the program's file or a source of weights, `OP616` if the model cannot state the name of a data
 /// file.
 pub fn plan(model: &Model, path: &Path, options: &WriteOptions) -> Result<WritePlan, Report> {
-    let names = names::Names::of(model);
-    Ok(Prepared::of(model, &names, path, options)?.summary)
+    let names = names::Names::for_model(model);
+    Ok(Prepared::for_model(model, &names, path, options)?.summary)
 }
 
 /// As [`plan()`], with the source, transforms and destination of every tensor.
@@ -273,8 +273,8 @@ pub fn plan_tensors(
     path: &Path,
     options: &WriteOptions,
 ) -> Result<(WritePlan, WeightTable), Report> {
-    let names = names::Names::of(model);
-    let prepared = Prepared::of(model, &names, path, options)?;
+    let names = names::Names::for_model(model);
+    let prepared = Prepared::for_model(model, &names, path, options)?;
     let Prepared { target, weights, places, .. } = &prepared;
     let rows =
         weights.iter().zip(&places.places).map(|(weight, place)| (weight.name.to_owned(), weight, place));
@@ -299,8 +299,8 @@ pub fn write(model: &Model, path: &Path, options: &WriteOptions) -> Result<Write
 /// Those of [`write()`].
 pub fn stage(model: &Model, path: &Path, options: &WriteOptions) -> Result<Unpublished, Report> {
     let planning = trace::span("write", "planning");
-    let names = names::Names::of(model);
-    let prepared = Prepared::of(model, &names, path, options)?;
+    let names = names::Names::for_model(model);
+    let prepared = Prepared::for_model(model, &names, path, options)?;
     drop(planning);
     complete(prepared, &model.artefacts, options)
 }
@@ -338,7 +338,7 @@ pub fn rewrite(
             let TensorProto { doc_string, metadata_props, .. } = std::mem::take(tensor);
             *tensor = TensorProto { doc_string, metadata_props, ..made };
         }
-        encode::Message::of(&proto, encode::Chunks::of(&graph), weights, places, data_names)
+        encode::Message::from_model(&proto, encode::Chunks::from_graph(&graph), weights, places, data_names)
     })?;
     complete(prepared, &[], options)?.publish()
 }
@@ -394,7 +394,7 @@ fn complete(
         tensors: weights.len() - summary.tensors.left_out,
         tied: places.tied,
         weight_bytes: places.inline_bytes + places.stored_bytes() + places.pointed_bytes(),
-        unbound: places.places.iter().filter(|p| matches!(p, plan::Place::Unbound(_))).count(),
+        unbound: places.places.iter().filter(|p| matches!(p, plan::Destination::Unbound(_))).count(),
         sources: places.pointed.clone(),
         source_bytes: places.pointed_bytes(),
         diagnostics: reference::remarks(&weights, &places, options),

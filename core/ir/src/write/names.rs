@@ -58,7 +58,7 @@ pub(super) struct Names {
 
 impl Names {
     /// Names everything in `model`.
-    pub(super) fn of(model: &Model) -> Self {
+    pub(super) fn for_model(model: &Model) -> Self {
         let read = model.header.is_some();
         let names = |graph: &Graph, outputs: &[String]| {
             if read { kept::names(graph, outputs, &[]) } else { name(graph, outputs, &model.origins) }

@@ -43,7 +43,7 @@ impl<'a> Weight<'a> {
     /// An initializer of a model that is not converted but read from a file.
     pub(super) fn named(name: &'a str, data: &'a LazyTensor) -> Self {
         let kind = TensorKind::Initializer;
-        Self::of(name, kind, ValueId::new(0), data)
+        Self::from_data(name, kind, ValueId::new(0), data)
     }
 
     /// As [`named`](Self::named), of a graph inside of a node.
@@ -52,7 +52,7 @@ impl<'a> Weight<'a> {
     }
 
     /// One of the main graph that is written, and no input besides.
-    fn of(name: &'a str, kind: TensorKind, value: ValueId, data: &'a LazyTensor) -> Self {
+    fn from_data(name: &'a str, kind: TensorKind, value: ValueId, data: &'a LazyTensor) -> Self {
         Self { name, kind, value, data, is_input: false, is_written: true, is_nested: false, about: None }
     }
 }
@@ -77,25 +77,25 @@ pub(super) fn weights<'a>(model: &'a Model, names: &'a Names, options: &WriteOpt
             is_input: made_here && named && options.initializers_as_inputs,
             is_written: !made_here || !named || options.initializers,
             about: about(value),
-            ..Weight::of(names.graph.value(value), kind(initializer), value, &initializer.data)
+            ..Weight::from_data(names.graph.value(value), kind(initializer), value, &initializer.data)
         }
     });
     let states = model.states.iter().filter_map(|state| {
         let (value, data) = (state.input, state.initial.as_ref()?);
         let name = names.graph.value(value);
         let is_written = options.initializers;
-        Some(Weight { is_written, ..Weight::of(name, TensorKind::State, value, data) })
+        Some(Weight { is_written, ..Weight::from_data(name, TensorKind::State, value, data) })
     });
     let defaults = graph.defaults.iter().filter_map(|default| {
         let (value, Constant::Dense(data)) = (default.value, &default.data) else { return None };
         let name = names.graph.value(value);
         let is_main = matches!(graph.values[value].def, Def::Input(of, _) if of == graph.main());
-        let default = Weight::of(name, TensorKind::Initializer, value, data);
+        let default = Weight::from_data(name, TensorKind::Initializer, value, data);
         is_main.then_some(Weight { about: about(value), ..default })
     });
     let nested = nested(graph).into_iter().map(|initializer| {
         let value = initializer.value;
-        let own = Weight::of(names.graph.value(value), kind(initializer), value, &initializer.data);
+        let own = Weight::from_data(names.graph.value(value), kind(initializer), value, &initializer.data);
         Weight { is_nested: true, about: about(value), ..own }
     });
     initializers.chain(states).chain(defaults).chain(nested).collect()
@@ -136,7 +136,7 @@ pub(super) struct Extent {
 
 /// Where a weight goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Destination {
     /// Nowhere: the model is written without it.
     Left,
     /// Into the model.
@@ -149,7 +149,7 @@ pub(super) enum Place {
     Unbound(u64),
 }
 
-impl Place {
+impl Destination {
     /// Where in a data file it is.
     pub(super) fn in_data(&self) -> Option<Extent> {
         match self {
@@ -162,7 +162,7 @@ impl Place {
 /// A weight whose position is not known yet.
 enum Draft {
     /// It is known.
-    Placed(Place),
+    Placed(Destination),
     /// That of an earlier weight with as many bytes.
     Twin(usize, u64),
     /// In a data file: this many bytes, unless they equal those of an earlier weight.
@@ -182,7 +182,7 @@ pub(super) struct DataFile {
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     /// By weight.
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<Destination>,
     /// The data files.
     pub(super) files: Vec<DataFile>,
     /// The files that are not written, into which the model points.
@@ -201,7 +201,11 @@ impl Plan {
     /// # Errors
     /// `OP602` if a size exceeds the limit of files, and errors of reading weights to compare them. `OP640` if the
     /// model at `path` cannot point at weights in existing files.
-    pub(super) fn of(weights: &[Weight<'_>], path: &Path, options: &WriteOptions) -> Result<Self, Report> {
+    pub(super) fn for_weights(
+        weights: &[Weight<'_>],
+        path: &Path,
+        options: &WriteOptions,
+    ) -> Result<Self, Report> {
         let mut sizes = Vec::with_capacity(weights.len());
         let mut total = 0;
         for weight in weights {
@@ -224,24 +228,24 @@ impl Plan {
         };
         let mut plan = Self { places: Vec::with_capacity(weights.len()), ..Self::default() };
         let mut pointers = match options.external_data {
-            ExternalData::Reference => Some(Pointers::of(path, weights)?),
+            ExternalData::Reference => Some(Pointers::from_weights(path, weights)?),
             _ => None,
         };
         let mut known = Known::default();
         let mut drafts = Vec::with_capacity(weights.len());
         for (index, (weight, len)) in weights.iter().zip(sizes).enumerate() {
             drafts.push(if !weight.is_written {
-                Draft::Placed(Place::Left)
+                Draft::Placed(Destination::Left)
             } else if len > 0 && weight.data.unbound().is_some() {
-                Draft::Placed(Place::Unbound(len))
+                Draft::Placed(Destination::Unbound(len))
             } else if !external || len < SMALL_TENSOR_BYTES {
                 plan.inline_bytes += len;
-                Draft::Placed(Place::Inline)
+                Draft::Placed(Destination::Inline)
             } else if let Some(twin) = known.twin(index, weight.data) {
                 Draft::Twin(twin, len)
             } else {
                 let pointed = pointers.as_mut().and_then(|p| p.point(weight.data));
-                pointed.map_or(Draft::Stored(len), |extent| Draft::Placed(Place::Pointed(extent)))
+                pointed.map_or(Draft::Stored(len), |extent| Draft::Placed(Destination::Pointed(extent)))
             });
         }
         let stored = |(index, draft): (usize, &Draft)| matches!(draft, Draft::Stored(_)).then_some(index);
@@ -260,7 +264,7 @@ impl Plan {
                 plan.tied += 1;
                 place
             } else {
-                Place::Data(plan.append(index, len, options.shard_bytes))
+                Destination::Data(plan.append(index, len, options.shard_bytes))
             };
             plan.places.push(place);
         }
@@ -291,7 +295,7 @@ impl Plan {
     /// The bytes that the model reads where they are; those that several tensors show count once.
     pub(super) fn pointed_bytes(&self) -> u64 {
         let extents = self.places.iter().filter_map(|place| match place {
-            Place::Pointed(extent) => Some((extent.file, extent.offset, extent.len)),
+            Destination::Pointed(extent) => Some((extent.file, extent.offset, extent.len)),
             _ => None,
         });
         let extents: std::collections::BTreeSet<_> = extents.collect();

@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use super::plan::{Extent, Place, Plan, Weight};
+use super::plan::{Destination, Extent, Plan, Weight};
 use super::{ExternalData, SMALL_TENSOR_BYTES, WriteOptions, publish};
 use crate::diagnose::{Code, Diagnostic, Report, Severity};
 use crate::onnx::SourceFile;
@@ -29,7 +29,7 @@ impl Pointers {
     ///
     /// # Errors
     /// `OP640` with every file outside of the model's folder, `OP601` if there is no folder.
-    pub(super) fn of(path: &Path, weights: &[Weight<'_>]) -> Result<Self, Report> {
+    pub(super) fn from_weights(path: &Path, weights: &[Weight<'_>]) -> Result<Self, Report> {
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let folder = fs::canonicalize(folder).map_err(|e| publish::failed(path, &e))?;
         let mut files: Vec<(MappedFile, SourceFile)> = Vec::new();
@@ -114,7 +114,7 @@ pub(super) fn remarks(weights: &[Weight<'_>], plan: &Plan, options: &WriteOption
         remarks.push(diagnostic);
     }
     let inline = weights.iter().zip(&plan.places).filter(|(weight, place)| {
-        **place == Place::Inline && matches!(weight.data.source, Source::Mapped { .. })
+        **place == Destination::Inline && matches!(weight.data.source, Source::Mapped { .. })
     });
     let sizes: Vec<u64> = inline.filter_map(|(weight, _)| weight.data.byte_len()).collect();
     if !sizes.is_empty() {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::plan::{Place, Plan};
+use super::plan::{Destination, Plan};
 use super::publish::Target;
 use super::{WriteOptions, resources, stream};
 use crate::diagnose::{Code, Diagnostic, Report};
@@ -97,27 +97,27 @@ impl WritePlan {
             bytes,
             replaces: std::fs::metadata(path).ok().map(|old| old.len()),
         });
-        Self::of(files.collect(), target.folder(), plan, needs, options)
+        Self::from_plan(files.collect(), target.folder(), plan, needs, options)
     }
 
     /// The plan of `files`, which lie on the disk of `folder` and hold weights as `plan` says.
-    pub(super) fn of(
+    pub(super) fn from_plan(
         files: Vec<PlannedFile>,
         folder: &Path,
         plan: &Plan,
         needs: stream::Needs,
         options: &WriteOptions,
     ) -> Self {
-        let count = |of: fn(&Place) -> bool| plan.places.iter().filter(|place| of(place)).count();
-        let data = count(|place| matches!(place, Place::Data(_)));
+        let count = |of: fn(&Destination) -> bool| plan.places.iter().filter(|place| of(place)).count();
+        let data = count(|place| matches!(place, Destination::Data(_)));
         let stored = plan.files.iter().map(|file| file.stored.len()).sum();
         let tensors = TensorCounts {
             stored,
             tied: data.saturating_sub(stored),
-            pointed: count(|place| matches!(place, Place::Pointed(_))),
-            unbound: count(|place| matches!(place, Place::Unbound(_))),
-            inline: count(|place| matches!(place, Place::Inline)),
-            left_out: count(|place| matches!(place, Place::Left)),
+            pointed: count(|place| matches!(place, Destination::Pointed(_))),
+            unbound: count(|place| matches!(place, Destination::Unbound(_))),
+            inline: count(|place| matches!(place, Destination::Inline)),
+            left_out: count(|place| matches!(place, Destination::Left)),
         };
         let stored_bytes = plan.stored_bytes();
         let held = resources::anonymous_memory();

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use super::plan::{Extent, Place, Plan, Weight};
+use super::plan::{Destination, Extent, Plan, Weight};
 use crate::table::{Drafts, PlaceSummary, WeightTable};
 
 /// Returns the table of `rows`: names, weights and their positions in `plan`, whose data files are `data`. Files
 /// that the model points into are relative to `folder`.
 pub(super) fn of<'a>(
-    rows: impl Iterator<Item = (String, &'a Weight<'a>, &'a Place)>,
+    rows: impl Iterator<Item = (String, &'a Weight<'a>, &'a Destination)>,
     plan: &Plan,
     data: &[PathBuf],
     folder: &Path,
@@ -18,10 +18,10 @@ pub(super) fn of<'a>(
     let mut stored: HashMap<Extent, String> = HashMap::new();
     for (name, weight, place) in rows {
         let place = match place {
-            Place::Left => PlaceSummary::LeftOut,
-            Place::Inline => PlaceSummary::Model,
-            Place::Unbound(_) => PlaceSummary::Unbound,
-            Place::Data(extent) => {
+            Destination::Left => PlaceSummary::LeftOut,
+            Destination::Inline => PlaceSummary::Model,
+            Destination::Unbound(_) => PlaceSummary::Unbound,
+            Destination::Data(extent) => {
                 let first = stored.entry(*extent).or_insert_with(|| name.clone());
                 PlaceSummary::Data {
                     file: data.get(extent.file).cloned().unwrap_or_default(),
@@ -30,7 +30,7 @@ pub(super) fn of<'a>(
                     tied: (*first != name).then(|| first.clone()),
                 }
             }
-            Place::Pointed(extent) => {
+            Destination::Pointed(extent) => {
                 let location = plan.pointed.get(extent.file).map_or("", |file| file.location.as_str());
                 PlaceSummary::Pointed {
                     file: folder.join(location),

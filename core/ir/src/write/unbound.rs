@@ -6,7 +6,7 @@
 use rustc_hash::FxHashMap;
 
 use super::WriteOptions;
-use super::plan::{Place, Plan, Weight};
+use super::plan::{Destination, Plan, Weight};
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::onnx::UnboundEntry;
 use crate::table::{grouped, type_of};
@@ -58,7 +58,7 @@ pub(super) fn entries(weights: &[Weight<'_>], plan: &Plan) -> Vec<UnboundEntry> 
     let mut seen: FxHashMap<u64, Vec<&Weight<'_>>> = FxHashMap::default();
     let mut entries = Vec::new();
     for (weight, place) in weights.iter().zip(&plan.places) {
-        let (Some(unbound), Place::Unbound(_)) = (weight.data.unbound(), place) else { continue };
+        let (Some(unbound), Destination::Unbound(_)) = (weight.data.unbound(), place) else { continue };
         let alike = seen.entry(weight.data.fingerprint()).or_default();
         let tied = alike.iter().find(|other| other.data.same_bytes(weight.data));
         entries.push(UnboundEntry {

@@ -64,7 +64,7 @@ impl Points {
     /// The picture. The script makes it wider and narrower; without it, it shows all points.
     pub fn draw(&self) -> Markup {
         let limit = self.limit.as_ref().map(|(limit, _)| *limit);
-        let axis = Decades::of(self.points.iter().filter_map(|p| p.value).chain(limit));
+        let axis = Decades::from_values(self.points.iter().filter_map(|p| p.value).chain(limit));
         let y = |value: f64| TOP + (1.0 - axis.place(value)) * (SIZE.1 - TOP - BOTTOM);
         let last = self.points.len().saturating_sub(1).max(1) as f64;
         let place = |at: usize| at as f64 / last;

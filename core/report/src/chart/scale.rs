@@ -17,7 +17,7 @@ const LEAST: f64 = 1e-18;
 
 impl Decades {
     /// The decades that hold `values`, and lanes for those that stand in none.
-    pub(super) fn of(values: impl Iterator<Item = f64>) -> Self {
+    pub(super) fn from_values(values: impl Iterator<Item = f64>) -> Self {
         let (mut low, mut high, mut zero, mut infinite) = (i32::MAX, i32::MIN, false, false);
         for value in values {
             if !value.is_finite() {
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn values_rise_from_the_bottom_to_the_top() {
-        let axis = Decades::of([0.0, 1e-9, 2e-3, f64::INFINITY].into_iter());
+        let axis = Decades::from_values([0.0, 1e-9, 2e-3, f64::INFINITY].into_iter());
         let places = [0.0, 1e-9, 2e-3, 1e-2, f64::INFINITY].map(|value| axis.place(value));
         assert!(places.is_sorted_by(|a, b| a < b), "{places:?}");
         assert!(places.iter().all(|place| (0.0..=1.0).contains(place)));
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn lanes_are_there_only_for_what_needs_them() {
         let labels = |values: &[f64]| {
-            Decades::of(values.iter().copied())
+            Decades::from_values(values.iter().copied())
                 .ticks(9)
                 .into_iter()
                 .map(|(_, label)| label)
@@ -106,6 +106,6 @@ mod tests {
 
     #[test]
     fn many_decades_get_few_labels() {
-        assert!(Decades::of([5e-324, 1e308].into_iter()).ticks(8).len() <= 9);
+        assert!(Decades::from_values([5e-324, 1e308].into_iter()).ticks(8).len() <= 9);
     }
 }

@@ -14,7 +14,7 @@ pub(super) fn columns(
     segments: &[(usize, usize)],
     is_bend: &[bool],
 ) -> [Vec<usize>; 4] {
-    let around = Around::of(segments, is_bend.len());
+    let around = Around::from_segments(segments, is_bend.len());
     let conflicts = conflicts(layers, &around, is_bend);
     [(false, false), (false, true), (true, false), (true, true)]
         .map(|(up, right)| column(layers, &around, &conflicts, up, right))

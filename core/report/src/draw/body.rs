@@ -42,7 +42,7 @@ pub(super) struct Body {
 
 impl Body {
     /// The graph of the direct members of `group`.
-    pub(super) fn of(scene: &Scene, group: ItemId) -> Self {
+    pub(super) fn for_group(scene: &Scene, group: ItemId) -> Self {
         let item = &scene.items[group];
         // Edges to and from a holder end at its rims, and have a vertex there as well.
         let mut vertices: Vec<Vertex> = item.incoming().into_iter().map(Vertex::Take).collect();

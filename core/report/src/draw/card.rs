@@ -81,7 +81,7 @@ const WEIGHTS: usize = 4;
 
 impl Card {
     /// The closed box of `item`.
-    pub(super) fn of(scene: &Scene, item: &Item) -> Self {
+    pub(super) fn for_item(scene: &Scene, item: &Item) -> Self {
         let mut lines = vec![line(&item.title, Style::Title)];
         let mut note = |text: &str| {
             if !text.is_empty() {

@@ -92,7 +92,7 @@ const NAMES: &[(&str, Family)] = &[
 
 impl Family {
     /// The family of an operator of ONNX or PyTorch, by its name.
-    pub(super) fn of(operator: &str) -> Self {
+    pub(super) fn for_operator(operator: &str) -> Self {
         let name = operator.to_ascii_lowercase();
         NAMES.iter().find(|(part, _)| name.contains(part)).map_or(Self::Other, |(_, family)| *family)
     }
@@ -127,7 +127,7 @@ mod tests {
             ("aten.cat.default", Family::Shape),
             ("Add", Family::Other),
         ] {
-            assert_eq!(Family::of(name), family, "{name}");
+            assert_eq!(Family::for_operator(name), family, "{name}");
         }
     }
 }

@@ -124,12 +124,12 @@ impl Scene {
 
 /// The picture as SVG, which needs no script.
 pub fn svg(scene: &Scene, folding: &Folding) -> String {
-    let plan = place::Plan::of(scene);
+    let plan = place::Plan::for_scene(scene);
     let open = place::place(&plan, ROOT, &|item| folding.is_open(item));
     paint::file(&plan, &open)
 }
 
 /// The picture as a page, on which groups are opened and closed, and which one can move and search.
 pub fn html(scene: &Scene, folding: &Folding) -> String {
-    page::page(&place::Plan::of(scene), folding)
+    page::page(&place::Plan::for_scene(scene), folding)
 }

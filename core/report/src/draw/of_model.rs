@@ -99,8 +99,11 @@ impl<'m> Reader<'m, '_> {
         let called = (model.functions.iter())
             .find(|f| f.domain == *node.domain && f.name == *node.op && f.overload == *node.overload);
         let holds = node.blocks().next().is_some();
-        let kind =
-            if holds || called.is_some() { Kind::Holder } else { Kind::Operator(Family::of(&node.op)) };
+        let kind = if holds || called.is_some() {
+            Kind::Holder
+        } else {
+            Kind::Operator(Family::for_operator(&node.op))
+        };
         let (scopes, mut tip) = self.origin(id);
         tip.insert(0, operator);
         let mut item = Item::new(kind, node.op.to_string());

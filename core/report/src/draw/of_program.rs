@@ -104,7 +104,8 @@ impl<'p> Reader<'p, '_> {
             _ => None,
         };
         let graphs: Vec<&Subgraph> = call.args.iter().filter_map(graph).collect();
-        let kind = if graphs.is_empty() { Kind::Operator(Family::of(&call.target)) } else { Kind::Holder };
+        let kind =
+            if graphs.is_empty() { Kind::Operator(Family::for_operator(&call.target)) } else { Kind::Holder };
         let mut item = Item::new(kind, short(&call.target));
         item.tip = vec![call.target.to_string(), format!("node {}", origin.node)];
         item.tip.extend((!origin.module.is_empty()).then(|| format!("module {}", origin.module)));

@@ -14,7 +14,7 @@ pub(super) struct Around {
 }
 
 impl Around {
-    pub(super) fn of(segments: &[(usize, usize)], count: usize) -> Self {
+    pub(super) fn from_segments(segments: &[(usize, usize)], count: usize) -> Self {
         let (mut above, mut below) = (vec![Vec::new(); count], vec![Vec::new(); count]);
         for (from, to) in segments {
             below[*from].push(*to);
@@ -26,7 +26,7 @@ impl Around {
 
 /// Orders the vertices of each layer. Edges go from a layer to the next one.
 pub(super) fn order(layers: &mut [Vec<usize>], segments: &[(usize, usize)], count: usize) {
-    let around = Around::of(segments, count);
+    let around = Around::from_segments(segments, count);
     first(layers, &around, count);
     let mut best = layers.to_vec();
     let mut least = crossings(layers, &around, count);
@@ -161,7 +161,7 @@ mod tests {
     fn crossings_are_counted_and_taken_away() {
         let segments = [(0, 5), (1, 4), (2, 3), (0, 3)];
         let mut layers = vec![vec![0, 1, 2], vec![3, 4, 5]];
-        let around = Around::of(&segments, 6);
+        let around = Around::from_segments(&segments, 6);
         assert_eq!(crossings(&layers, &around, 6), 3);
         order(&mut layers, &segments, 6);
         assert_eq!(crossings(&layers, &around, 6), 0, "{layers:?}");

@@ -74,7 +74,7 @@ fn data(plan: &Plan<'_>, folding: &Folding) -> Value {
         });
         if item.is_group() || id == ROOT {
             let head = card::head(item);
-            said["b"] = body(&Body::of(scene, id));
+            said["b"] = body(&Body::for_group(scene, id));
             said["g"] = json!(item.gives);
             said["k"] = json!(item.takes);
             said["m"] = json!([head.text, head.width]);

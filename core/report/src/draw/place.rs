@@ -30,8 +30,8 @@ pub(super) struct Plan<'s> {
 }
 
 impl<'s> Plan<'s> {
-    pub(super) fn of(scene: &'s Scene) -> Self {
-        let cards = scene.items.iter().map(|item| Card::of(scene, item)).collect();
+    pub(super) fn for_scene(scene: &'s Scene) -> Self {
+        let cards = scene.items.iter().map(|item| Card::for_item(scene, item)).collect();
         let pills = (0..scene.values.len()).map(|value| card::pill(scene, value)).collect();
         Self { scene, cards, pills }
     }
@@ -84,7 +84,7 @@ impl Placed {
 /// Places `group` and its contents; `open` lists the open groups.
 pub(super) fn place(plan: &Plan<'_>, group: ItemId, open: &dyn Fn(ItemId) -> bool) -> Open {
     let scene = plan.scene;
-    let body = Body::of(scene, group);
+    let body = Body::for_group(scene, group);
     let mut boxes = Vec::with_capacity(body.vertices.len());
     for vertex in &body.vertices {
         boxes.push(match vertex {

@@ -118,7 +118,7 @@ fn holds(plan: &Plan<'_>, open: &Open) {
 fn nothing_overlaps_and_every_edge_arrives() {
     for seed in 0..120 {
         let scene = scene(seed, 8 + (seed as usize % 60));
-        let plan = Plan::of(&scene);
+        let plan = Plan::for_scene(&scene);
         for depth in [Some(1), Some(2), Some(9), None] {
             let folding = Folding::depth(&scene, depth);
             holds(&plan, &place(&plan, ROOT, &|item| folding.is_open(item)));
@@ -141,7 +141,7 @@ fn all_nodes_are_somewhere_whatever_is_folded() {
 #[test]
 fn text_stays_in_its_box() {
     let scene = scene(7, 60);
-    let plan = Plan::of(&scene);
+    let plan = Plan::for_scene(&scene);
     for card in &plan.cards {
         for line in &card.lines {
             assert!(line.style.indent() + line.width + 20.0 <= card.width + 1e-9, "{line:?}");

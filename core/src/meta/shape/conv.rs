@@ -47,7 +47,7 @@ struct Conv<'a> {
 }
 
 impl<'a> Conv<'a> {
-    fn of(cx: &Cx<'a>, spatial: usize) -> Meta<Self> {
+    fn from_call(cx: &Cx<'a>, spatial: usize) -> Meta<Self> {
         let (input, weight) = (cx.operand(0)?, cx.operand(1)?);
         if weight.shape.len().checked_sub(2) != Some(spatial) {
             return contradiction(format!("its weight has {} axes", weight.shape.len()));
@@ -105,7 +105,7 @@ fn places(first: usize) -> [usize; 5] {
 
 /// The term's arguments from `first` on are stride, padding, dilation and groups.
 fn forward(cx: &mut Cx<'_>, spatial: usize, first: usize) -> Meta<Vec<Extent>> {
-    let conv = Conv::of(cx, spatial)?;
+    let conv = Conv::from_call(cx, spatial)?;
     let [stride, padding, dilation, groups, _] = places(first);
     let (stride, dilation) = (cx.spread(stride, spatial)?, cx.spread(dilation, spatial)?);
     let groups = cx.dim(groups)?;
@@ -128,7 +128,7 @@ fn forward(cx: &mut Cx<'_>, spatial: usize, first: usize) -> Meta<Vec<Extent>> {
 
 /// Like [`forward`], with the output padding at the end.
 fn backward(cx: &mut Cx<'_>, spatial: usize, first: usize) -> Meta<Vec<Extent>> {
-    let conv = Conv::of(cx, spatial)?;
+    let conv = Conv::from_call(cx, spatial)?;
     let [stride, padding, dilation, groups, added] = places(first);
     let (stride, dilation) = (cx.spread(stride, spatial)?, cx.spread(dilation, spatial)?);
     let (padding, added) = (cx.spread(padding, spatial)?, cx.spread(added, spatial)?);

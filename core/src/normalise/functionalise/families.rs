@@ -15,7 +15,7 @@ pub(super) struct Families {
 
 impl Families {
     /// Returns the families of `body`; `None` if nothing is written.
-    pub(super) fn of(body: &Body, cx: &Context<'_>, symbols: &mut Symbols) -> Option<Self> {
+    pub(super) fn from_body(body: &Body, cx: &Context<'_>, symbols: &mut Symbols) -> Option<Self> {
         let mutating = |call: &Call| cx.schemas.get(&call.target).is_some_and(Schema::is_mutating);
         if !body.calls.iter().any(mutating) {
             return None;

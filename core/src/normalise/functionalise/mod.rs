@@ -79,7 +79,7 @@ fn check_shared(program: &Program, written: &Written, cx: &mut Context<'_>) {
 type Written = Vec<(Val, Val)>;
 
 fn functionalise(body: &mut Body, symbols: &mut Symbols, cx: &mut Context<'_>) -> Written {
-    let mut families = Families::of(body, cx, symbols);
+    let mut families = Families::from_body(body, cx, symbols);
     for call in &mut body.calls {
         let origin = call.origin;
         each_nested(call, &mut |nested| {

@@ -10,7 +10,7 @@ use crate::graph_access::{Frame, with_frame};
 use crate::incoming;
 use crate::ir::{Attr, Def};
 use crate::optimise::callbacks::Refusal;
-use crate::optimise::edit::{Journal, Place, attribute};
+use crate::optimise::edit::{Insertion, Journal, attribute};
 use crate::optimise::view::NoView;
 use crate::optimise::{explain, patch};
 use crate::valid::{Stated, contradiction};
@@ -44,7 +44,7 @@ pub(super) struct Run {
     /// Its notes about nodes.
     pub(super) notes: Vec<(String, String)>,
     pub(super) refusal: Option<Refusal>,
-    place: Option<Place>,
+    place: Option<Insertion>,
 }
 
 impl Run {
@@ -82,7 +82,7 @@ extern "C" fn set_place(cx: GraphContext, node: u64, side: u32) -> u32 {
             _ => return None,
         };
         let (block, origin) = (graph.nodes[node].block?, graph.nodes[node].origin);
-        frame.state.place = Some(Place { block, before, origin });
+        frame.state.place = Some(Insertion { block, before, origin });
         Some(())
     })
 }

@@ -380,7 +380,7 @@ fn products_of_one_value_are_one_before_they_are_quantised() {
         let host = crate::host::Host::new(&[]).unwrap_or_else(|_| panic!("a host without plugins"));
         let scheme = skipped.quantise.clone().unwrap();
         let (mut changed, mut problems) = Default::default();
-        let choice = crate::precision::Choice::of(&skipped);
+        let choice = crate::precision::Choice::from_options(&skipped);
         let kept = crate::precision::Kept::default();
         crate::precision::quantise::apply(
             &host,

@@ -119,16 +119,16 @@ fn a_declared_range_is_no_restriction() {
 
 /// An expression over the two sizes.
 #[derive(Clone, Debug)]
-enum Made {
+enum Expression {
     Size(usize),
     Number(i64),
-    Add(Box<Made>, Box<Made>),
-    Times(i64, Box<Made>),
-    Product(Box<Made>, Box<Made>),
-    Quotient(Box<Made>, i64),
-    Remainder(Box<Made>, i64),
-    Least(Box<Made>, Box<Made>),
-    Most(Box<Made>, Box<Made>),
+    Add(Box<Expression>, Box<Expression>),
+    Times(i64, Box<Expression>),
+    Product(Box<Expression>, Box<Expression>),
+    Quotient(Box<Expression>, i64),
+    Remainder(Box<Expression>, i64),
+    Least(Box<Expression>, Box<Expression>),
+    Most(Box<Expression>, Box<Expression>),
 }
 
 struct Random(u64);
@@ -143,28 +143,28 @@ impl Random {
         from + self.below((to - from + 1) as u64) as i64
     }
 
-    fn made(&mut self, depth: u32) -> Made {
+    fn made(&mut self, depth: u32) -> Expression {
         let mut inner = || Box::new(self.made(depth - 1));
         if depth == 0 {
             return match self.below(3) {
-                0 => Made::Number(self.number(-9, 20)),
-                axis => Made::Size(axis as usize - 1),
+                0 => Expression::Number(self.number(-9, 20)),
+                axis => Expression::Size(axis as usize - 1),
             };
         }
         let (a, b) = (inner(), inner());
         match self.below(9) {
-            0..=2 => Made::Add(a, b),
-            3 => Made::Times(self.number(-4, 4), a),
-            4 => Made::Product(a, b),
-            5 => Made::Quotient(a, self.number(2, 6)),
-            6 => Made::Remainder(a, self.number(2, 8)),
-            7 => Made::Least(a, b),
-            _ => Made::Most(a, b),
+            0..=2 => Expression::Add(a, b),
+            3 => Expression::Times(self.number(-4, 4), a),
+            4 => Expression::Product(a, b),
+            5 => Expression::Quotient(a, self.number(2, 6)),
+            6 => Expression::Remainder(a, self.number(2, 8)),
+            7 => Expression::Least(a, b),
+            _ => Expression::Most(a, b),
         }
     }
 }
 
-impl Made {
+impl Expression {
     fn text(&self) -> String {
         match self {
             Self::Size(axis) => format!("L['x'].size()[{axis}]"),

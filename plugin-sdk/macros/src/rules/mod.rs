@@ -146,7 +146,7 @@ pub(crate) fn expand(item: TokenStream) -> Result<TokenStream> {
 }
 
 fn expand_rule(rule: &Rule, position: u32) -> Result<TokenStream> {
-    let names = Names::of(&rule.pattern)?;
+    let names = Names::from_pattern(&rule.pattern)?;
     if rule.documentation.is_empty() {
         return Err(Error::new(rule.name.span(), "describe the rule in a doc comment"));
     }

@@ -31,7 +31,7 @@ pub(super) enum Bound {
 pub(super) struct Names(pub(super) Vec<Name>);
 
 impl Names {
-    pub(super) fn of(pattern: &Pattern) -> Result<Self> {
+    pub(super) fn from_pattern(pattern: &Pattern) -> Result<Self> {
         let mut names = Self::default();
         for (name, part) in &pattern.parts {
             names.operand(part, false)?;

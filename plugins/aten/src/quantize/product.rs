@@ -21,7 +21,9 @@ struct Coded {
 
 /// `x @ weight^T`, in f32, if both were coded in 8 bits, `x` with a scale that is no constant.
 pub(crate) fn linear(cx: &Lower, x: Value, weight: Value) -> Res<Option<Value>> {
-    let (Some(x), Some(weight)) = (Coded::of(cx, x), Coded::of(cx, weight)) else { return Ok(None) };
+    let (Some(x), Some(weight)) = (Coded::from_value(cx, x), Coded::from_value(cx, weight)) else {
+        return Ok(None);
+    };
     let single = x.axis.is_none() && cx.contents_of(x.scale).is_none() && cx.rank(weight.codes)? == 2;
     let Some(summed) = cx.dim(weight.codes, 1).as_const().filter(|_| single) else { return Ok(None) };
     let largest = x.reach.checked_mul(weight.reach).and_then(|n| n.checked_mul(summed));
@@ -36,7 +38,7 @@ pub(crate) fn linear(cx: &Lower, x: Value, weight: Value) -> Res<Option<Value>> 
 }
 
 impl Coded {
-    fn of(cx: &Lower, x: Value) -> Option<Self> {
+    fn from_value(cx: &Lower, x: Value) -> Option<Self> {
         let node = cx.definition(x).filter(|node| node.op == "DequantizeLinear")?;
         let (codes, scale) = (node.input(0)?, node.input(1)?);
         let dtype = cx.dtype(codes).ok().filter(|dtype| dtype.bits() == 8)?;

@@ -30,7 +30,7 @@ pub(crate) struct Format {
 
 impl Format {
     /// The format of a type; complex numbers are pairs. `None` for text.
-    pub(crate) fn of(dtype: DType) -> Option<Self> {
+    pub(crate) fn for_type(dtype: DType) -> Option<Self> {
         let (size, macros) = match dtype {
             DType::F64 | DType::C128 => (8, "#define REAL_64\n"),
             DType::F32 | DType::C64 => (4, "#define REAL_32\n"),

@@ -83,7 +83,7 @@ impl Comparer for Cuda {
 }
 
 fn format_of(pair: Pair<'_>) -> Result<Format, Failure> {
-    pair.dtype().and_then(Format::of).ok_or_else(|| {
+    pair.dtype().and_then(Format::for_type).ok_or_else(|| {
         let name = pair.dtype().map_or("elements of this type", |dtype| dtype.as_str());
         Failure::new(format!("{name} cannot be compared on the GPU")).unsupported()
     })

@@ -30,7 +30,7 @@ fn every_kernel_compiles_for_every_generation() {
         Ok(nvrtc) => nvrtc,
         Err(failure) => return onnxport_harness::note(&failure.message),
     };
-    for format in DType::ALL.iter().filter_map(|dtype| Format::of(*dtype)) {
+    for format in DType::ALL.iter().filter_map(|dtype| Format::for_type(*dtype)) {
         for capability in [(7, 5), (8, 0), (9, 0), (10, 0)] {
             let source = format.source(super::THREADS);
             let ptx = nvrtc.ptx(&source, capability).unwrap_or_else(|f| panic!("{}", f.message));

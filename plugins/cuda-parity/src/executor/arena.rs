@@ -243,7 +243,7 @@ impl Arena {
         Ok(Rc::new(Memory { address: found, size, ledger: self.ledger.clone() }))
     }
 
-    /// Takes a segment of at least `size` bytes from the device; those that are free go back first where there is no room
+    /// Takes a segment of at least `size` bytes from the device; free segments are returned first if there is no room
     /// beside them.
     fn grow(&self, ledger: &mut Ledger, device: &mut dyn Device, size: u64) -> Res<()> {
         if ledger.held().saturating_add(size) > self.limit {

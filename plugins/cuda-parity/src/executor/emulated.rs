@@ -1,6 +1,6 @@
 //! A device that is none: kernels are compiled by the C compiler and run on the processor.
 //!
-//! It is for tests, where it shows that kernels and launches mean what they should.
+//! It is for tests of kernels and launches.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_void;
@@ -24,10 +24,10 @@ const LAUNCH: &str = include_str!("../../kernels/launch.h");
 type Entry = unsafe extern "C" fn(*const c_void, *mut Args, *const u32, *const u32, i32) -> i32;
 
 /// A library, or why there is none. It runs one grid at a time, since shared memory of blocks exists once.
-type Made = Arc<OnceLock<Res<Mutex<Library>>>>;
+type SharedLibrary = Arc<OnceLock<Res<Mutex<Library>>>>;
 
 /// A compiled source, whose kernels share a library, and one of these, by the source and the threads of a block.
-type Compiled = HashMap<(Arc<str>, u32), (&'static str, Made)>;
+type Compiled = HashMap<(Arc<str>, u32), (&'static str, SharedLibrary)>;
 
 /// The libraries that this process compiled.
 static COMPILED: Mutex<Option<Compiled>> = Mutex::new(None);
@@ -62,12 +62,12 @@ impl Emulated {
         self.threads.isqrt()
     }
 
-    fn library(&self, kernel: &Kernel) -> Made {
+    fn library(&self, kernel: &Kernel) -> SharedLibrary {
         let key = (kernel.source.clone(), self.threads);
         let made = {
             let mut guard = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
             let entry = guard.get_or_insert_default().entry(key);
-            entry.or_insert_with(|| (kernel.name, Made::default())).1.clone()
+            entry.or_insert_with(|| (kernel.name, SharedLibrary::default())).1.clone()
         };
         made.get_or_init(|| self.compile(kernel).map(Mutex::new));
         made

@@ -10,7 +10,7 @@ use onnxport_ir::tensor::{DType, LazyTensor};
 use super::arena::{Arena, Memory};
 use super::device::{Address, Args, Device, Launch, NUMBERS, POINTERS, REALS, Ran};
 use super::ops::chain::{Chain, LEAVES, Of, TERMS, Term};
-use super::ops::{Formula, Operand, Place, Step, Work, volume};
+use super::ops::{Formula, Operand, Pointer, Step, Work, volume};
 use super::plan::Claim;
 use super::rehearsal::{Nowhere, Rehearsed};
 use super::source::{bytes, width};
@@ -218,7 +218,7 @@ impl Engine {
         }))
     }
 
-    fn launch(&mut self, step: &Step, at: impl Fn(Place) -> Option<u64>) -> Res<()> {
+    fn launch(&mut self, step: &Step, at: impl Fn(Pointer) -> Option<u64>) -> Res<()> {
         if step.is_empty() {
             return Ok(());
         }
@@ -262,10 +262,10 @@ impl Engine {
         }
         for step in &work.steps {
             self.launch(step, |place| match place {
-                Place::Input(index) => input(index).map(|x| x.memory.address),
-                Place::Output(index) => made.get(index).map(|x: &Array| x.memory.address),
-                Place::Scratch(index) => scratch.get(index).map(|m: &Rc<Memory>| m.address),
-                Place::Nothing => Some(0),
+                Pointer::Input(index) => input(index).map(|x| x.memory.address),
+                Pointer::Output(index) => made.get(index).map(|x: &Array| x.memory.address),
+                Pointer::Scratch(index) => scratch.get(index).map(|m: &Rc<Memory>| m.address),
+                Pointer::Nothing => Some(0),
             })?;
         }
         for (array, result) in made.iter_mut().zip(&work.made) {
@@ -377,7 +377,7 @@ impl Pending {
         }
     }
 
-    /// Takes over the leaves and terms of another chain, and returns what its result is here.
+    /// Takes over the leaves and terms of another chain, and returns its result in this chain.
     fn append(&mut self, other: &Self) -> Of {
         let leaves: Vec<usize> = other.leaves.iter().map(|leaf| self.leaf(leaf.clone())).collect();
         let first = self.chain.terms.len();

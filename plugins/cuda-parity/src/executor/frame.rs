@@ -219,7 +219,7 @@ impl Frame<'_, '_> {
         }
         let mut arrays: Vec<Option<Array>> = Vec::with_capacity(inputs.len());
         for (at, input) in inputs.iter().enumerate() {
-            let used = work.steps.iter().any(|s| s.places.contains(&super::ops::Place::Input(at)))
+            let used = work.steps.iter().any(|s| s.places.contains(&super::ops::Pointer::Input(at)))
                 || work.made.iter().any(|made| made.same == Some(at));
             arrays.push(match input {
                 Some(held) if used => match engine.on_device(held)? {

@@ -55,7 +55,8 @@ fn failed(why: Failure) -> Error {
 impl Engine {
     /// How far a tensor is from bytes of its type and shape; `None` where such elements are not compared.
     fn measure(&mut self, array: &Array, expected: &[u8]) -> Res<Option<Found>> {
-        let format = Format::of(array.dtype).filter(|_| !array.dtype.is_complex() && array.dtype.bits() >= 8);
+        let format =
+            Format::for_type(array.dtype).filter(|_| !array.dtype.is_complex() && array.dtype.bits() >= 8);
         let Some(format) = format else { return Ok(None) };
         // Its computation is finished by then.
         self.settle()?;

@@ -1,7 +1,7 @@
 //! A run without a device: its allocations, and when they happen.
 //!
-//! It does what a run does, node by node, but computes nothing on the device, so that what it asks for is what the run will
-//! ask for, in the same order. It ends where the elements of a value on the device are needed: what comes then is not known
+//! It does what a run does, node by node, but computes nothing on the device, so that it makes the requests of the run,
+//! in the same order. It ends where the elements of a value on the device are needed: the rest is not known
 //! before, and is allocated when it comes.
 
 use onnxport_ir::ir::{Model, ValueId};
@@ -39,7 +39,7 @@ pub(crate) fn rehearse(
     });
     let complete = outcome.is_ok();
     drop(outcome);
-    Rehearsed { layout: Layout::of(engine.claims()), complete }
+    Rehearsed { layout: Layout::for_claims(engine.claims()), complete }
 }
 
 /// The device of a rehearsal: it has all the memory there is, and does nothing.

@@ -70,7 +70,7 @@ impl Loaded {
         Ok(values)
     }
 
-    /// Runs the model: its outputs, then the further values, by name, but for those that `meter` takes.
+    /// Runs the model: its outputs, then the further values, by name, except those that `meter` takes.
     ///
     /// # Errors
     /// Why it was not run. After a device has failed for good that is the reason, whatever was noticed of it.
@@ -94,7 +94,7 @@ impl Loaded {
         let rehearsed = rehearse(&self.model, &inputs, &seen, self.engine.limits);
         self.engine.prepare(rehearsed).map_err(failure)?;
         let inputs = inputs.into_iter().map(|value| value.map(|value| Held::of_host(value, false))).collect();
-        // What is handed over of the further values, if anything is.
+        // The further values that are handed over.
         let mut tapped: BTreeMap<ValueId, Option<Value>> = BTreeMap::new();
         let further = &self.further;
         let mut see = |engine: &mut Engine, value: ValueId, held: &Held| {
@@ -151,7 +151,8 @@ impl Session for Loaded {
         measured: &mut Measured<'_>,
         outputs: &mut Outputs<'_>,
     ) -> Result<(), Failure> {
-        let expected = expected.iter().filter_map(|view| Some((view.name.lent(), Expected::of(view)?)));
+        let expected =
+            expected.iter().filter_map(|view| Some((view.name.lent(), Expected::from_view(view)?)));
         let mut tell =
             |name: &str, found: &Found| measured.push(name, &found.metrics, &found.spread, &found.first);
         let mut meter = Meter { expected: expected.collect(), tell: &mut tell };
@@ -164,8 +165,8 @@ fn name(model: &Model, value: ValueId) -> Option<&str> {
 }
 
 impl<'a> Expected<'a> {
-    /// What a record states; `None` for a type that is not known, or an extent below zero.
-    fn of(view: &TensorView<'a>) -> Option<Self> {
+    /// Reads a record; `None` for an unknown type, or an extent below zero.
+    fn from_view(view: &TensorView<'a>) -> Option<Self> {
         let shape = view.dims.lent().iter().map(|d| usize::try_from(*d).ok()).collect::<Option<_>>()?;
         Some(Self { dtype: DType::from_onnx(view.dtype)?, shape, bytes: view.bytes.lent() })
     }

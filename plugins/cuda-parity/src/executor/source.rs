@@ -35,7 +35,7 @@ pub(crate) fn tag(dtype: DType) -> Option<&'static str> {
         .then(|| dtype.as_str())
 }
 
-/// The tag of a type that kernels read and write: those that they compute with, and floats of 8 bits.
+/// The tag of a type that kernels read and write: types that they compute with, and floats of 8 bits.
 pub(crate) fn stored(dtype: DType) -> Option<&'static str> {
     use DType::{F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0};
     let narrow = matches!(dtype, F8E4M3FN | F8E4M3FNUZ | F8E5M2 | F8E5M2FNUZ | F8E8M0);

@@ -95,7 +95,7 @@ impl Held {
         self.state.borrow_mut().host = Some(value);
     }
 
-    /// Notes that it is on the device now; a chain lets go of what it reads.
+    /// Notes that it is on the device now; a chain releases its inputs.
     pub(crate) fn keep_array(&self, array: Array) {
         let mut state = self.state.borrow_mut();
         (state.array, state.pending) = (Some(array), None);

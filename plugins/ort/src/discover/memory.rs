@@ -62,7 +62,7 @@ pub(super) struct Answer {
 }
 
 impl Stamp {
-    fn of(path: &Path) -> Option<Self> {
+    fn for_file(path: &Path) -> Option<Self> {
         let metadata = fs::metadata(path).ok()?;
         let modified = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
         let (device, inode) = identity(&metadata);
@@ -86,19 +86,19 @@ impl Key {
     /// `None` where it could not be stored, or there is no such file.
     pub(super) fn new(python: &Path, circumstances: impl Iterator<Item = OsString>) -> Option<Self> {
         let circumstances = circumstances.map(|text| text.into_string().ok()).collect::<Option<_>>()?;
-        Some(Self { python: python.to_owned(), stamp: Stamp::of(python)?, circumstances })
+        Some(Self { python: python.to_owned(), stamp: Stamp::for_file(python)?, circumstances })
     }
 }
 
 impl Watched {
     /// As it is now.
     pub(super) fn now(path: PathBuf) -> Self {
-        let stamp = Stamp::of(&path);
+        let stamp = Stamp::for_file(&path);
         Self { path, stamp }
     }
 
     fn is_same(&self) -> bool {
-        Stamp::of(&self.path) == self.stamp
+        Stamp::for_file(&self.path) == self.stamp
     }
 }
 
@@ -160,12 +160,12 @@ impl Memory {
 mod tests {
     use super::*;
 
-    struct Place {
+    struct TestFolder {
         folder: tempfile::TempDir,
         memory: Memory,
     }
 
-    impl Place {
+    impl TestFolder {
         fn new() -> Self {
             let folder = tempfile::tempdir().unwrap();
             for name in ["python3", "lib.so"] {
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn an_answer_is_kept_under_its_circumstances() {
-        let place = Place::new();
+        let place = TestFolder::new();
         let (key, other) = (place.key("a"), place.key("b"));
         assert_eq!(place.memory.recall(&key), None);
         place.memory.keep(key.clone(), place.answer(Some("lib.so")));
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn an_answer_ends_with_what_it_depends_on() {
-        let place = Place::new();
+        let place = TestFolder::new();
         let kept = || {
             place.memory.keep(place.key(""), place.answer(Some("lib.so")));
             assert!(place.memory.recall(&place.key("")).is_some());
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_damaged_file_holds_nothing_and_is_replaced() {
-        let place = Place::new();
+        let place = TestFolder::new();
         let key = place.key("");
         place.memory.keep(key.clone(), place.answer(None));
         let whole = fs::read(&place.memory.path).unwrap();

@@ -50,7 +50,7 @@ impl<'a> Bench<'a> {
         let target = entry.target.known();
         let schema = self.host.schemas.get(target)?;
         let complex = entry.flags & entry_flags::COMPLEX != 0;
-        let program = program(schema, Kind::of(variant, complex))?;
+        let program = program(schema, Kind::for_variant(variant, complex))?;
         let range = i64::from(entry.min_opset).max(MIN_OPSET)..=i64::from(entry.max_opset).min(MAX_OPSET);
         let opset = if range.contains(&DEFAULT_OPSET) { DEFAULT_OPSET } else { *range.end() };
         let options = LowerOptions { opset, ..LowerOptions::default() };
@@ -63,7 +63,7 @@ impl<'a> Bench<'a> {
                     .iter()
                     .find(|d| d.severity == Severity::Error && broken.contains(&d.code));
                 if let Some(problem) = found {
-                    let problem = Finding::of(&format!("lowering/1 {target}"), problem);
+                    let problem = Finding::from_diagnostic(&format!("lowering/1 {target}"), problem);
                     // A plugin that panicked is not called again by its host.
                     self.host = host(self.subject);
                     return Some(Outcome::Broken(problem));
@@ -94,7 +94,7 @@ struct Kind {
 }
 
 impl Kind {
-    fn of(variant: usize, complex: bool) -> Self {
+    fn for_variant(variant: usize, complex: bool) -> Self {
         let (dtype, rank, symbolic) = match variant {
             0 => (DType::F32, 2, false),
             1 => (DType::F32, 4, true),

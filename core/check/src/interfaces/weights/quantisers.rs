@@ -35,17 +35,17 @@ pub(super) fn check(subject: &Subject, journal: &mut Journal) {
             let wanted = QuantiserName { plugin: subject.plugin.id.to_owned(), name: name.to_owned() };
             Some(match quantiser(&host, &wanted) {
                 Ok(found) => one(&found.of("made.up", SHAPE), &check, journal),
-                Err(problem) => Finding::of(&check, &problem),
+                Err(problem) => Finding::from_diagnostic(&check, &problem),
             })
         });
     }
 }
 
 /// The result of a quantizer for a part, or its error.
-type Answer = Result<Made, Diagnostic>;
+type Answer = Result<Quantized, Diagnostic>;
 
 #[derive(Clone, Debug, PartialEq)]
-struct Made {
+struct Quantized {
     scales: Vec<f32>,
     zeros: Vec<i32>,
     codes: Vec<i32>,
@@ -64,7 +64,7 @@ fn one(quantiser: &SharedQuantiser, check: &str, journal: &mut Journal) -> Findi
                 digest.update(format!("{numbers:?}"));
             }
             Err(problem) if problem.code == Code::WEIGHT_PLUGIN => refused += 1,
-            Err(problem) => return Finding::of(check, problem),
+            Err(problem) => return Finding::from_diagnostic(check, problem),
         }
         if ask(quantiser, &whole).ok() != answer.as_ref().ok().cloned() {
             return Finding::fail(check, format!("{} becomes something else the second time", text(&whole)))
@@ -83,7 +83,7 @@ fn one(quantiser: &SharedQuantiser, check: &str, journal: &mut Journal) -> Findi
         Ok(both) => both,
         Err(why) => return Finding::skip(check, why),
     };
-    let here: Vec<Option<Made>> = answers.into_iter().map(Result::ok).collect();
+    let here: Vec<Option<Quantized>> = answers.into_iter().map(Result::ok).collect();
     if !both.iter().all(|other| other.as_ref().is_ok_and(|other| *other == here)) {
         return Finding::fail(check, "weights differ when two threads request them at once")
             .next("the host writes several pieces at a time: share nothing that can change");
@@ -121,7 +121,7 @@ fn differing(quantiser: &SharedQuantiser, whole: &Rectangle, answer: &Answer) ->
     })
 }
 
-impl Made {
+impl Quantized {
     /// The result for `piece` of `whole`.
     fn piece(&self, whole: &Rectangle, piece: &Rectangle) -> Self {
         let columns = |part: &Rectangle| (part.columns.start as usize, part.columns.end as usize);
@@ -197,7 +197,8 @@ fn ask(quantiser: &SharedQuantiser, part: &Rectangle) -> Answer {
         .collect();
     let rows = (part.rows.end - part.rows.start) as usize;
     let blocks = rows * (part.columns.end - part.columns.start).div_ceil(part.block) as usize;
-    let mut made = Made { scales: vec![0.0; blocks], zeros: vec![0; blocks], codes: vec![0; values.len()] };
+    let mut made =
+        Quantized { scales: vec![0.0; blocks], zeros: vec![0; blocks], codes: vec![0; values.len()] };
     let mut places =
         QuantisedMut { scales: &mut made.scales, zeros: &mut made.zeros, codes: &mut made.codes };
     quantiser.quantise(part, &values, &mut places).map_err(|error| match error {

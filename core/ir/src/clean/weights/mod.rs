@@ -42,7 +42,7 @@ const SHARED: u64 = 4 << 10;
 
 /// A value that need not be computed when the model runs.
 #[derive(Clone)]
-struct Made {
+struct Known {
     data: LazyTensor,
     /// Whether it depends on parameters or buffers.
     is_weight: bool,
@@ -56,7 +56,7 @@ pub struct Growth(u64);
 
 impl Growth {
     /// Returns the total growth allowed for the weights of `model`, over all calls of [`weights`].
-    pub fn of(model: &Model) -> Self {
+    pub fn from_model(model: &Model) -> Self {
         let all = model.graph.initializers.iter().filter_map(|initializer| initializer.data.byte_len());
         Self((all.fold(0, u64::saturating_add) / GROWTH).max(LEAST))
     }
@@ -67,7 +67,7 @@ impl Growth {
 /// differently, which are all but views and elementwise arithmetic. Weights grow by at most `room`. Unbound
 /// weights, random nodes, quantization and outputs of the model stay.
 pub fn weights(model: &mut Model, exact: bool, room: &mut Growth) -> usize {
-    let (local, opset) = (Local::of(model), model.opset());
+    let (local, opset) = (Local::from_model(model), model.opset());
     let graph = &mut model.graph;
     let found = find(graph, opset, &local, exact);
     let mut count = 0;
@@ -92,18 +92,18 @@ pub fn weights(model: &mut Model, exact: bool, room: &mut Growth) -> usize {
 #[derive(Default)]
 struct Found {
     nodes: Vec<NodeId>,
-    values: FxHashMap<ValueId, Made>,
+    values: FxHashMap<ValueId, Known>,
 }
 
 impl Found {
     /// Returns the data of a value, if known.
-    fn of(&self, graph: &Graph, value: ValueId) -> Option<Made> {
+    fn of(&self, graph: &Graph, value: ValueId) -> Option<Known> {
         if let Some(made) = self.values.get(&value) {
             return Some(made.clone());
         }
         let data = graph.initializer(value).filter(|data| data.unbound().is_none())?.clone();
         let (is_weight, is_large) = (graph.is_weight(value), is_large(&data));
-        Some(Made { data, is_weight, is_large })
+        Some(Known { data, is_weight, is_large })
     }
 }
 
@@ -139,7 +139,7 @@ fn find(graph: &Graph, opset: i64, local: &Local, exact: bool) -> Found {
             for (output, data) in node.outputs.iter().zip(made) {
                 if let Some(output) = output {
                     let is_large = of_large || is_large(&data);
-                    found.values.insert(*output, Made { data, is_weight, is_large });
+                    found.values.insert(*output, Known { data, is_weight, is_large });
                 }
             }
             found.nodes.push(id);
@@ -241,7 +241,7 @@ fn replace(graph: &mut Graph, id: NodeId, found: &Found) {
         if !graph.is_read(output) {
             continue;
         }
-        let Some(Made { data, is_weight, .. }) = found.values.get(&output).cloned() else { continue };
+        let Some(Known { data, is_weight, .. }) = found.values.get(&output).cloned() else { continue };
         let constant =
             if is_weight { graph.add_weight(name.clone(), data) } else { graph.add_initializer(None, data) };
         graph.replace_uses(output, constant);

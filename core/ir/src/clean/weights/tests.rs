@@ -5,7 +5,7 @@ use crate::ops::{Limits, Tensor, Value, run};
 use crate::tensor::{DType, LazyTensor};
 
 fn made(model: &mut Model) -> usize {
-    let mut room = Growth::of(model);
+    let mut room = Growth::from_model(model);
     weights(model, false, &mut room)
 }
 

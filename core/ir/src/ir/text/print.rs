@@ -26,14 +26,14 @@ pub(super) fn model(model: &Model) -> String {
         line(&mut out, format_args!("metadata {} {}", name(key), quote(value)));
     }
     out.push_str("graph ");
-    let mut printer = Printer::of(model, &model.graph, out);
+    let mut printer = Printer::for_model(model, &model.graph, out);
     printer.block(model.graph.main(), 0);
     for function in &model.functions {
         let Printer { mut out, .. } = printer;
         let (domain, text) = (name(&function.domain), name(&function.name));
         // Writing to a String cannot fail.
         let _ = write!(out, "\nfunction {domain}::{text}");
-        printer = Printer::of(model, &function.graph, out);
+        printer = Printer::for_model(model, &function.graph, out);
         printer.signature(function);
         printer.block(function.graph.main(), 0);
     }
@@ -68,7 +68,7 @@ struct Printer<'a> {
 }
 
 impl<'a> Printer<'a> {
-    fn of(model: &'a Model, graph: &'a Graph, out: String) -> Self {
+    fn for_model(model: &'a Model, graph: &'a Graph, out: String) -> Self {
         let mut constants: FxHashMap<BlockId, Vec<ValueId>> = FxHashMap::default();
         let dense = graph.initializers.iter().map(|i| (i.block, i.value));
         for (block, value) in dense.chain(graph.literals.iter().map(|l| (l.block, l.value))) {

@@ -20,7 +20,7 @@ struct Kind {
 
 impl Kind {
     /// `None` for calls that ONNX has no body for.
-    fn of(call: &Call<'_>) -> Option<Self> {
+    fn from_call(call: &Call<'_>) -> Option<Self> {
         let heads = |name: &str| call.int(name).unwrap_or(0) > 0;
         let since = call.schema.since;
         let window = |name: &str| call.int(name).unwrap_or(-1);
@@ -48,7 +48,7 @@ impl Kind {
 
 /// Products of queries and keys, a bias that masks, a softmax, and products with the values.
 pub(super) fn attention(call: &Call<'_>) -> Option<Function> {
-    let kind = Kind::of(call)?;
+    let kind = Kind::from_call(call)?;
     let precision = match call.node.attr("softmax_precision") {
         Some(_) => DType::from_onnx(call.int("softmax_precision")?.try_into().ok()?)?,
         None => call.dtype(0)?,
@@ -56,7 +56,7 @@ pub(super) fn attention(call: &Call<'_>) -> Option<Function> {
     if !matches!(precision, DType::F16 | DType::BF16 | DType::F32 | DType::F64) {
         return None;
     }
-    let mut text = Text::of(call);
+    let mut text = Text::for_call(call);
     text.set("precision", precision.onnx());
     heads(call, &kind, &mut text);
     states(call, &kind, &mut text);

@@ -12,7 +12,7 @@ pub(super) fn causal_conv(call: &Call<'_>) -> Option<Function> {
         "none" => false,
         _ => return None,
     };
-    let mut text = Text::of(call);
+    let mut text = Text::for_call(call);
     text.set("channels", channels);
     text.add(
         "%One1D = Constant() {value = tensor i64[1] [1]}

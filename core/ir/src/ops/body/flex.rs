@@ -20,7 +20,7 @@ pub(super) fn flex(call: &Call<'_>) -> Option<Function> {
         return None;
     }
     let (scores, shares) = (changes(call, "score_mod")?, changes(call, "prob_mod")?);
-    let mut text = Text::of(call);
+    let mut text = Text::for_call(call);
     text.set("precision", precision.onnx());
     text.add(
         "%BatchSize = Shape(%Q) {end = 1, start = 0}

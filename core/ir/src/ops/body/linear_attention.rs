@@ -20,7 +20,7 @@ pub(super) fn linear_attention(call: &Call<'_>) -> Option<Function> {
         return None;
     }
     let shared = queries > keys;
-    let mut text = Text::of(call);
+    let mut text = Text::for_call(call);
     text.set("group", queries / keys);
     text.add(
         "%NegOne1D = Constant() {value = tensor i64[1] [-1]}

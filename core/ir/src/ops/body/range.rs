@@ -7,7 +7,7 @@ use crate::tensor::DType;
 
 /// Since opset 27: a loop of additions, for short floats in the type that `stash_type` names.
 pub(super) fn range(call: &Call<'_>) -> Option<Function> {
-    let mut text = Text::of(call);
+    let mut text = Text::for_call(call);
     if matches!(call.dtype(0)?, DType::F16 | DType::BF16) {
         if !matches!(call.int("stash_type")?, 1 | 11) {
             return None;

@@ -13,7 +13,7 @@ pub(super) fn rotary(call: &Call<'_>) -> Option<Function> {
     };
     let pairs = call.int("interleaved")? != 0;
     let part = call.int("rotary_embedding_dim")? > 0;
-    let mut text = Text::of(call);
+    let mut text = Text::for_call(call);
     text.set("heads", call.int("num_heads").unwrap_or(0));
     text.add(
         "%Zero1D = Constant() {value = tensor i64[1] [0]}

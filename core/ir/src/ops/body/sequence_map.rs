@@ -27,7 +27,7 @@ pub(super) fn sequence_map(call: &Call<'_>) -> Option<Function> {
     };
     let output = |at: usize| format!("out_sequence_{at}");
     let empty = |at: usize| format!("SequenceMap_out_sequence_{at}_seqempty");
-    let mut text = Text::of(call);
+    let mut text = Text::for_call(call);
     text.add(
         "%SequenceMap_input_sequence_seqlen = SequenceLength(%input_sequence)
         %SequenceMap_input_sequence_cond = Constant() {value = tensor bool[] [true]}",

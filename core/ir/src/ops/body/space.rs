@@ -32,7 +32,7 @@ fn begin<'c, 'a>(call: &'c Call<'a>) -> Option<(bool, Text<'c, 'a>)> {
         "DCR" => false,
         _ => return None,
     };
-    let mut text = Text::of(call);
+    let mut text = Text::for_call(call);
     text.set("area", block.checked_mul(block)?);
     text.add(SIZES);
     Some((outermost, text))

@@ -15,7 +15,7 @@ pub(super) struct Text<'c, 'a> {
 }
 
 impl<'c, 'a> Text<'c, 'a> {
-    pub(super) fn of(call: &'c Call<'a>) -> Self {
+    pub(super) fn for_call(call: &'c Call<'a>) -> Self {
         Self { call, stated: Vec::new(), lines: String::new() }
     }
 

@@ -20,7 +20,7 @@ pub(in crate::ops) enum Pads {
 }
 
 impl Window {
-    pub(in crate::ops) fn of(cx: &mut Cx<'_>, kernel: SmallVec<[Option<i64>; 3]>) -> Option<Self> {
+    pub(in crate::ops) fn for_kernel(cx: &mut Cx<'_>, kernel: SmallVec<[Option<i64>; 3]>) -> Option<Self> {
         let rank = kernel.len();
         let ends = rank.saturating_mul(2);
         for (name, count) in [("strides", rank), ("dilations", rank), ("pads", ends)] {

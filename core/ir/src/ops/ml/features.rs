@@ -59,7 +59,7 @@ fn normalizer(c: &mut Call<'_>) -> Res<Vec<Value>> {
         other => return invalid!("unknown norm `{other}`"),
     };
     c.count(x.shape())?;
-    let rows = Rows::of(c, x)?;
+    let rows = Rows::from_call(c, x)?;
     let mut out = Vec::with_capacity(rows.items.len());
     for row in rows.iter() {
         let norm = norm(row);
@@ -98,7 +98,7 @@ fn imputer(c: &mut Call<'_>) -> Res<Vec<Value>> {
 
 /// The inputs side by side, each cut or filled with zeros to the width that is stated.
 fn vectorizer(c: &mut Call<'_>) -> Res<Vec<Value>> {
-    let inputs: Vec<Rows> = c.tensors(0)?.into_iter().map(|x| Rows::of(c, x)).collect::<Res<_>>()?;
+    let inputs: Vec<Rows> = c.tensors(0)?.into_iter().map(|x| Rows::from_call(c, x)).collect::<Res<_>>()?;
     let widths = match c.ints("inputdimensions") {
         Some(given) => sizes(given)?,
         None => inputs.iter().map(|rows| rows.width).collect(),

@@ -16,7 +16,7 @@ pub(in crate::ops) const OPS: &[Op] = &[
 
 /// The sums of products for each row: `targets` of them, or as many as there are coefficients for.
 fn sums(c: &Call<'_>, targets: Option<usize>) -> Res<(Rows, usize, Vec<f64>)> {
-    let rows = Rows::of(c, c.tensor(0)?)?;
+    let rows = Rows::from_call(c, c.tensor(0)?)?;
     let coefficients = c.floats("coefficients").unwrap_or_default();
     let targets = targets.or_else(|| coefficients.len().checked_div(rows.width)).unwrap_or(0);
     if targets.checked_mul(rows.width) != Some(coefficients.len()) {
@@ -50,7 +50,7 @@ fn regressor(c: &mut Call<'_>) -> Res<Vec<Value>> {
 /// opposite.
 fn classifier(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let transform = Transform::named(c.text("post_transform")?)?;
-    let classes = Classes::of(c, "classlabels_ints", "classlabels_strings");
+    let classes = Classes::from_call(c, "classlabels_ints", "classlabels_strings");
     let (rows, mut targets, mut out) = sums(c, None)?;
     if targets == 1 && classes.len() == 2 {
         c.count(&[rows.count, 2])?;

@@ -23,8 +23,8 @@ fn entries<'a>(c: &'a Call<'_>) -> Res<(&'a Tensor, &'a Tensor)> {
 
 /// A map for each row, from the names of the columns to their values.
 fn zip_map(c: &mut Call<'_>) -> Res<Vec<Value>> {
-    let rows = Rows::of(c, c.tensor(0)?)?;
-    let names = match Classes::of(c, "classlabels_int64s", "classlabels_strings") {
+    let rows = Rows::from_call(c, c.tensor(0)?)?;
+    let names = match Classes::from_call(c, "classlabels_int64s", "classlabels_strings") {
         Classes::Ints(names) => Tensor::of_longs(vec![names.len()], names)?,
         Classes::Texts(names) => Tensor::of_texts(vec![names.len()], names)?,
     };
@@ -42,7 +42,7 @@ fn zip_map(c: &mut Call<'_>) -> Res<Vec<Value>> {
 /// The values in the order of a vocabulary; zeros, or empty texts, for keys that are not there.
 fn vectorizer(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let (keys, values) = entries(c)?;
-    let vocabulary = Classes::of(c, "int64_vocabulary", "string_vocabulary");
+    let vocabulary = Classes::from_call(c, "int64_vocabulary", "string_vocabulary");
     c.spend((vocabulary.len() as u64).saturating_mul(keys.len() as u64))?;
     let places: Vec<Option<usize>> = match vocabulary {
         Classes::Ints(words) => {

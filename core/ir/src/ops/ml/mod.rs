@@ -31,7 +31,7 @@ struct Rows {
 }
 
 impl Rows {
-    fn of(c: &Call<'_>, x: &Tensor) -> Res<Self> {
+    fn from_call(c: &Call<'_>, x: &Tensor) -> Res<Self> {
         let (count, width) = match *x.shape() {
             [width] => (1, width),
             [count, width] => (count, width),
@@ -55,7 +55,7 @@ enum Classes {
 
 impl Classes {
     /// The lists of the attributes with these names.
-    fn of(c: &Call<'_>, ints: &str, texts: &str) -> Self {
+    fn from_call(c: &Call<'_>, ints: &str, texts: &str) -> Self {
         match c.texts(texts) {
             Some(texts) if !texts.is_empty() => Self::Texts(texts.to_vec()),
             _ => Self::Ints(c.ints(ints).unwrap_or_default().to_vec()),

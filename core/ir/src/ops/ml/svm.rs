@@ -26,7 +26,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 }
 
 impl Kernel {
-    fn of(c: &Call<'_>, name: &str) -> Res<Self> {
+    fn from_call(c: &Call<'_>, name: &str) -> Res<Self> {
         let form: fn(&Kernel, &[f64], &[f64]) -> f64 = match name {
             "LINEAR" => |_, a, b| dot(a, b),
             "POLY" => |k, a, b| (k.gamma * dot(a, b) + k.offset).powf(k.degree),
@@ -58,7 +58,7 @@ fn vectors(c: &Call<'_>, count: usize, width: usize) -> Res<Vec<f64>> {
 
 /// A weighted sum of likenesses; of an anomaly detector, on which side of 0 it is.
 fn regressor(c: &mut Call<'_>) -> Res<Vec<Value>> {
-    let rows = Rows::of(c, c.tensor(0)?)?;
+    let rows = Rows::from_call(c, c.tensor(0)?)?;
     let transform = Transform::named(c.text("post_transform")?)?;
     let (weights, rho) = (c.floats("coefficients").unwrap_or_default(), c.floats("rho").unwrap_or_default());
     let rho = rho.first().copied().unwrap_or(0.0);
@@ -70,10 +70,11 @@ fn regressor(c: &mut Call<'_>) -> Res<Vec<Value>> {
         if weights.len() != rows.width {
             return invalid!("{} coefficients do not fit {} features", weights.len(), rows.width);
         }
-        let kernel = Kernel::of(c, "LINEAR")?;
+        let kernel = Kernel::from_call(c, "LINEAR")?;
         out.extend(rows.iter().map(|row| kernel.compare(row, &weights) + rho));
     } else {
-        let (vectors, kernel) = (vectors(c, count, rows.width)?, Kernel::of(c, c.text("kernel_type")?)?);
+        let (vectors, kernel) =
+            (vectors(c, count, rows.width)?, Kernel::from_call(c, c.text("kernel_type")?)?);
         if weights.len() != count {
             return invalid!("{} coefficients do not fit {count} vectors", weights.len());
         }
@@ -94,8 +95,8 @@ fn regressor(c: &mut Call<'_>) -> Res<Vec<Value>> {
 /// Each pair of classes decides between its two; the class with the most votes wins. Where the attributes say how,
 /// decisions become probabilities.
 fn classifier(c: &mut Call<'_>) -> Res<Vec<Value>> {
-    let rows = Rows::of(c, c.tensor(0)?)?;
-    let classes = Classes::of(c, "classlabels_ints", "classlabels_strings");
+    let rows = Rows::from_call(c, c.tensor(0)?)?;
+    let classes = Classes::from_call(c, "classlabels_ints", "classlabels_strings");
     let transform = Transform::named(c.text("post_transform")?)?;
     let members = sizes(c.ints("vectors_per_class").unwrap_or_default())?;
     let count = members.iter().fold(0usize, |sum, n| sum.saturating_add(*n));
@@ -121,7 +122,7 @@ fn classifier(c: &mut Call<'_>) -> Res<Vec<Value>> {
     if probable && (slopes.len() != pairs || shifts.len() != pairs) {
         return invalid!("{} and {} factors do not fit {pairs} pairs", slopes.len(), shifts.len());
     }
-    let kernel = Kernel::of(c, c.text("kernel_type")?)?;
+    let kernel = Kernel::from_call(c, c.text("kernel_type")?)?;
     let starts: Vec<usize> = members.iter().scan(0, |at, n| Some(std::mem::replace(at, *at + n))).collect();
     let width = if probable { groups } else { pairs };
     c.count(&[rows.count, width.max(2)])?;

@@ -223,7 +223,7 @@ fn forest(c: &Call<'_>) -> Res<Forest> {
 
 fn ensemble(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
-    let (rows, forest) = (Rows::of(c, x)?, forest(c)?);
+    let (rows, forest) = (Rows::from_call(c, x)?, forest(c)?);
     let targets = usize::try_from(c.int("n_targets")?).unwrap_or(0);
     let transform = Transform::numbered(c.int("post_transform")?)?;
     let how = match c.int("aggregate_function")? {
@@ -308,7 +308,7 @@ fn numbered(c: &Call<'_>, kind: &str) -> Res<Forest> {
 }
 
 fn regressor(c: &mut Call<'_>) -> Res<Vec<Value>> {
-    let rows = Rows::of(c, c.tensor(0)?)?;
+    let rows = Rows::from_call(c, c.tensor(0)?)?;
     let forest = numbered(c, "target")?;
     let targets = usize::try_from(c.int("n_targets")?).unwrap_or(0);
     let transform = Transform::named(c.text("post_transform")?)?;
@@ -337,9 +337,9 @@ fn regressor(c: &mut Call<'_>) -> Res<Vec<Value>> {
 /// The class of the largest sum of votes, and the sums. Where only one of two classes is voted for, the other one has
 /// the rest: of 1 if no weight is negative, else of 0.
 fn classifier(c: &mut Call<'_>) -> Res<Vec<Value>> {
-    let rows = Rows::of(c, c.tensor(0)?)?;
+    let rows = Rows::from_call(c, c.tensor(0)?)?;
     let forest = numbered(c, "class")?;
-    let classes = Classes::of(c, "classlabels_int64s", "classlabels_strings");
+    let classes = Classes::from_call(c, "classlabels_int64s", "classlabels_strings");
     let transform = Transform::named(c.text("post_transform")?)?;
     let base = numbers(c, "base_values")?.unwrap_or_default();
     let ids = c.ints("class_ids").unwrap_or_default();

@@ -29,7 +29,7 @@ enum Special {
 }
 
 impl Format {
-    const fn of(dtype: DType) -> Option<Self> {
+    const fn for_type(dtype: DType) -> Option<Self> {
         let (exponent_bits, mantissa_bits, bias, special) = match dtype {
             DType::F16 => (5, 10, 15, Special::Ieee),
             DType::BF16 => (8, 7, 127, Special::Ieee),
@@ -130,7 +130,7 @@ pub fn decode(dtype: DType, code: u16) -> Option<f64> {
     if dtype == DType::F8E8M0 {
         return Some(if code == 0xff { f64::NAN } else { 2f64.powi(i32::from(code) - 127) });
     }
-    Some(Format::of(dtype)?.decode(code))
+    Some(Format::for_type(dtype)?.decode(code))
 }
 
 /// The code of the nearest value, ties to even; `None` if `dtype` is not a float of at most 16 bits.
@@ -138,7 +138,7 @@ pub(super) fn encode(dtype: DType, x: f64, saturate: bool) -> Option<u16> {
     if dtype == DType::F8E8M0 {
         return Some(scale(x, Rounding::Up, saturate));
     }
-    Some(Format::of(dtype)?.encode(x, saturate))
+    Some(Format::for_type(dtype)?.encode(x, saturate))
 }
 
 /// How `Cast` rounds to [`DType::F8E8M0`], which holds powers of two only.

@@ -49,7 +49,7 @@ impl LazyTensor {
         match <[Self; 1]>::try_from(parts) {
             Ok([only]) => Some(only),
             Err(parts) if parts.is_empty() => Some(empty(first.dtype, shape)),
-            Err(parts) => Joined::of(Operation::Concat { axis }, parts, shape),
+            Err(parts) => Joined::from_inputs(Operation::Concat { axis }, parts, shape),
         }
     }
 

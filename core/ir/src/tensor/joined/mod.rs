@@ -103,7 +103,7 @@ impl Joined {
     }
 
     /// The tensor; `None` when the graph is larger than anybody needs.
-    fn of(operation: Operation, inputs: Vec<LazyTensor>, shape: Vec<u64>) -> Option<LazyTensor> {
+    fn from_inputs(operation: Operation, inputs: Vec<LazyTensor>, shape: Vec<u64>) -> Option<LazyTensor> {
         let dtype = inputs.first()?.dtype;
         let bytes = dtype.byte_len(count(&shape)?);
         if shape.len() > MAX_RANK || bytes.is_none() {
@@ -113,7 +113,7 @@ impl Joined {
         std::mem::discriminant(&operation).hash(&mut form);
         let (mut depth, mut nodes, mut last) = (0, 1u64, None);
         for input in &inputs {
-            let extent = Extent::of(input);
+            let extent = Extent::from_tensor(input);
             (depth, nodes) = (extent.depth.max(depth), nodes.saturating_add(extent.nodes));
             if last.replace(extent.form) != Some(extent.form) {
                 extent.form.hash(&mut form);
@@ -127,11 +127,11 @@ impl Joined {
 
 impl Extent {
     /// How large the graph behind `tensor` is.
-    pub(super) fn of(tensor: &LazyTensor) -> Self {
+    pub(super) fn from_tensor(tensor: &LazyTensor) -> Self {
         match &tensor.source {
             Source::Joined(joined) => joined.extent(),
             Source::Derived(derived) => {
-                let Self { depth, nodes, form } = Self::of(&derived.input);
+                let Self { depth, nodes, form } = Self::from_tensor(&derived.input);
                 let mut hash = FxHasher::default();
                 (std::mem::discriminant(&derived.transform), form).hash(&mut hash);
                 Self { depth: depth.saturating_add(1), nodes: nodes.saturating_add(1), form: hash.finish() }

@@ -40,7 +40,7 @@ fn join(operator: Binary, a: &LazyTensor, b: &LazyTensor, shape: Vec<u64>) -> Op
     if count(&shape)? == 0 {
         return Some(empty(a.dtype, shape));
     }
-    Joined::of(Operation::Binary(operator), operands.into(), shape)
+    Joined::from_inputs(Operation::Binary(operator), operands.into(), shape)
 }
 
 /// `tensor` with the extents of `shape`, but for the last axes along which it is one element: it is made

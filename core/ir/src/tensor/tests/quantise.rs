@@ -219,9 +219,9 @@ impl Kernel for Negated {
 }
 
 /// Bytes that somebody makes.
-struct Made(Vec<u8>);
+struct Generated(Vec<u8>);
 
-impl Produce for Made {
+impl Produce for Generated {
     fn len(&self) -> u64 {
         self.0.len() as u64
     }
@@ -252,7 +252,7 @@ fn in_every_way(values: &[f32], rows: u64, columns: u64) -> Vec<(&'static str, L
         weight.then(Transform::Foreign(Foreign::new(Negated(granule)))).unwrap()
     };
     let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
-    let source = Source::Produced(Producer::new(Made(bytes)));
+    let source = Source::Produced(Producer::new(Generated(bytes)));
     vec![
         ("across", turned),
         ("cast", wide.then(Transform::Cast(DType::F32)).unwrap()),

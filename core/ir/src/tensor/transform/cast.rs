@@ -18,7 +18,7 @@ pub(in crate::tensor) const LANES: usize = 256;
 
 impl Cast {
     /// The cast, if both types have room for its values.
-    pub(in crate::tensor) fn of(from: DType, to: DType) -> Option<Self> {
+    pub(in crate::tensor) fn between(from: DType, to: DType) -> Option<Self> {
         let known = |dtype| is_float(dtype) || is_int(dtype);
         let possible = known(from) && known(to) && (is_float(to) || is_int(from));
         possible.then_some(Self { from, to })

@@ -59,7 +59,7 @@ impl Transform {
     /// The type and the extents of the result; `None` when the transform does not take the input.
     pub fn output(&self, dtype: DType, shape: &[u64]) -> Option<(DType, Vec<u64>)> {
         match self {
-            Transform::Cast(to) => Cast::of(dtype, *to).map(|_| (*to, shape.to_vec())),
+            Transform::Cast(to) => Cast::between(dtype, *to).map(|_| (*to, shape.to_vec())),
             Transform::Unary(unary) => unary.takes(dtype).then(|| (dtype, shape.to_vec())),
             Transform::Quantise(quantise) => quantise.output(dtype, shape),
             Transform::Foreign(foreign) => foreign.output(dtype, shape),
@@ -115,7 +115,7 @@ impl LazyTensor {
         let (dtype, shape) = transform.output(self.dtype, &self.shape)?;
         let source = Source::Derived(Arc::new(Derived { input: self.clone(), transform }));
         let made = Self { dtype, shape, source, offset: 0, strides: None };
-        Extent::of(&made).bounded().map(|_| made)
+        Extent::from_tensor(&made).bounded().map(|_| made)
     }
 
     /// The tensor that the first transform takes, and the transforms, first to last. A tensor that is made

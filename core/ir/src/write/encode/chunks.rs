@@ -18,7 +18,7 @@ pub(in crate::write) struct Chunks {
 
 impl Chunks {
     /// The message of `graph` as it is.
-    pub(in crate::write) fn of(graph: &GraphProto) -> Self {
+    pub(in crate::write) fn from_graph(graph: &GraphProto) -> Self {
         Self { closed: Vec::new(), open: graph.encode_to_vec() }
     }
 
@@ -77,9 +77,9 @@ impl Encoded {
             ..GraphProto::default()
         };
         let mut graph = self.nodes;
-        graph.append(Chunks::of(&rest));
+        graph.append(Chunks::from_graph(&rest));
         graph.append(self.infos);
-        graph.append(Chunks::of(&behind));
+        graph.append(Chunks::from_graph(&behind));
         graph
     }
 }

@@ -10,7 +10,7 @@ use super::chunks::Chunks;
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::onnx::UNBOUND_LOCATION;
 use crate::onnx::wire::{put_varint, varint_len};
-use crate::write::plan::{Place, Plan, Weight};
+use crate::write::plan::{Destination, Plan, Weight};
 use crate::write::stream::{self, Meter, Out};
 use crate::write::{constants, metadata};
 
@@ -34,20 +34,20 @@ pub(in crate::write) struct Message<'a> {
 /// The declaration of a tensor whose bytes are not in the model; `None` for one whose bytes are, or which is left out.
 pub(in crate::write) fn outside(
     weight: &Weight<'_>,
-    place: &Place,
+    place: &Destination,
     plan: &Plan,
     data_names: &[String],
 ) -> Option<TensorProto> {
     let (file, offset, len) = match place {
-        Place::Left | Place::Inline => return None,
-        Place::Data(extent) => {
+        Destination::Left | Destination::Inline => return None,
+        Destination::Data(extent) => {
             (data_names.get(extent.file).map_or("", String::as_str), extent.offset, extent.len)
         }
-        Place::Pointed(extent) => {
+        Destination::Pointed(extent) => {
             let file = plan.pointed.get(extent.file);
             (file.map_or("", |f| f.location.as_str()), extent.offset, extent.len)
         }
-        Place::Unbound(len) => (UNBOUND_LOCATION, 0, *len),
+        Destination::Unbound(len) => (UNBOUND_LOCATION, 0, *len),
     };
     let mut head = constants::head(weight.name, weight.data);
     head.data_location = Some(DataLocation::External as i32);
@@ -76,7 +76,7 @@ impl Piece<'_> {
 impl<'a> Message<'a> {
     /// A model whose graph is `graph` with those of `weights` that are not nested as its initializers, placed as `plan` says.
     /// `model` has no graph, `graph` no initializers.
-    pub(in crate::write) fn of(
+    pub(in crate::write) fn from_model(
         model: &ModelProto,
         graph: Chunks,
         weights: &[Weight<'a>],
@@ -86,12 +86,12 @@ impl<'a> Message<'a> {
         let placed = weights.iter().zip(&plan.places).filter(|(weight, _)| !weight.is_nested);
         let initializers = placed.filter_map(|(weight, place)| {
             let head = match place {
-                Place::Left => return None,
-                Place::Inline => constants::head(weight.name, weight.data),
+                Destination::Left => return None,
+                Destination::Inline => constants::head(weight.name, weight.data),
                 _ => outside(weight, place, plan, data_names)?,
             };
             let len = || weight.data.byte_len().unwrap_or(u64::MAX);
-            let raw = matches!(place, Place::Inline).then(|| (*weight, len()));
+            let raw = matches!(place, Destination::Inline).then(|| (*weight, len()));
             Some(Piece { head: constants::described(head, weight.about).encode_to_vec(), raw })
         });
         Message { initializers: initializers.collect(), model: model.encode_to_vec(), graph }

@@ -91,7 +91,7 @@ impl<'a> Encoder<'a> {
         if let Some(header) = &model.header {
             about::stated(&mut proto, header);
         }
-        Message::of(&proto, encoded.with(graph), weights, plan, data_names)
+        Message::from_model(&proto, encoded.with(graph), weights, plan, data_names)
     }
 
     fn function(&mut self, function: &Function, names: &GraphNames) -> FunctionProto {

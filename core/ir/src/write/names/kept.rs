@@ -68,7 +68,7 @@ struct Keeper<'a> {
 
 /// Names that the outputs of a block have.
 #[derive(Default)]
-struct Wanted<'a> {
+struct OutputNames<'a> {
     names: FxHashMap<ValueId, &'a str>,
     owners: FxHashMap<&'a str, Option<ValueId>>,
 }
@@ -110,8 +110,8 @@ impl Keeper<'_> {
     }
 
     /// Which value has the name of each output of `block`; `None` where an `Identity` makes it.
-    fn wanted<'n>(&self, block: BlockId, names: &'n [String]) -> Wanted<'n> {
-        let mut wanted = Wanted::default();
+    fn wanted<'n>(&self, block: BlockId, names: &'n [String]) -> OutputNames<'n> {
+        let mut wanted = OutputNames::default();
         for (name, value) in names.iter().zip(self.graph.blocks[block].outputs()) {
             let info = &self.graph.values[*value];
             let made_here = match info.def {
@@ -127,7 +127,7 @@ impl Keeper<'_> {
         wanted
     }
 
-    fn define(&mut self, value: ValueId, wanted: &Wanted<'_>, defined: &mut Vec<Name>) {
+    fn define(&mut self, value: ValueId, wanted: &OutputNames<'_>, defined: &mut Vec<Name>) {
         let own = self.graph.values[value].name.as_deref();
         let given = wanted.names.get(&value).copied().or(own).filter(|name| !name.is_empty());
         let is_free = |name: &str| {

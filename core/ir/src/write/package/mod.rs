@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use super::checking::Checking;
 use super::names::Names;
-use super::plan::{Extent, Place, Plan, Weight};
+use super::plan::{Destination, Extent, Plan, Weight};
 use super::publish::{Target, failed};
 use super::{
     ExternalData, PlannedFile, WriteOptions, WritePlan, artefacts, encode, fill, fill_model, manifest, note,
@@ -64,9 +64,9 @@ pub fn plan_package(
     options: &WriteOptions,
 ) -> Result<(WritePlan, WeightTable), Report> {
     staging::refuse_existing(folder)?;
-    let names: Vec<Names> = models.iter().map(|(_, model)| Names::of(model)).collect();
+    let names: Vec<Names> = models.iter().map(|(_, model)| Names::for_model(model)).collect();
     let options = shared(options);
-    let prepared = Prepared::of(&models, &names, folder, &options)?;
+    let prepared = Prepared::for_models(&models, &names, folder, &options)?;
     let table = prepared.table(folder);
     Ok((prepared.summary, table))
 }
@@ -98,9 +98,9 @@ pub fn stage_package(
     staging::refuse_existing(folder)?;
     // Leftovers of a killed run also take space.
     staging::sweep(folder);
-    let names: Vec<Names> = models.iter().map(|(_, model)| Names::of(model)).collect();
+    let names: Vec<Names> = models.iter().map(|(_, model)| Names::for_model(model)).collect();
     let options = shared(options);
-    let prepared = Prepared::of(&models, &names, folder, &options)?;
+    let prepared = Prepared::for_models(&models, &names, folder, &options)?;
     prepared.summary.check(&options)?;
     let staging = Staging::new(folder).map_err(|e| failed(folder, &e))?;
     let checking = Checking::start(&prepared.weights, &prepared.places, &options);
@@ -215,7 +215,7 @@ struct Written {
 }
 
 impl<'a> Prepared<'a> {
-    fn of(
+    fn for_models(
         models: &'a [(String, Model)],
         names: &'a [Names],
         folder: &Path,
@@ -228,7 +228,7 @@ impl<'a> Prepared<'a> {
             .collect();
         let weights: Vec<Weight<'a>> = by_model.iter().flatten().copied().collect();
         unbound::check(&weights, options)?;
-        let places = Plan::of(&weights, folder, options)?;
+        let places = Plan::for_weights(&weights, folder, options)?;
         let target = Target::new(&folder.join(STEM), places.files.len());
         let data = target.data_names()?;
         let mut rest = places.places.as_slice();
@@ -255,7 +255,7 @@ impl<'a> Prepared<'a> {
         let of_data = target.data.iter().zip(&places.files).map(|(path, f)| planned(path.clone(), f.bytes));
         let files = of_models.chain(of_data).collect();
         let parent = staging::parent(folder);
-        let mut summary = WritePlan::of(files, parent, &places, stream::needs(&weights), options);
+        let mut summary = WritePlan::from_plan(files, parent, &places, stream::needs(&weights), options);
         for member in &members {
             summary.add_beside(member.artefacts, folder);
         }
@@ -267,7 +267,7 @@ impl<'a> Prepared<'a> {
         let mut places = self.places.places.iter();
         let mut of_member = |member: &Member<'_>| {
             let own = places.by_ref().take(member.weights);
-            let extents: BTreeSet<Extent> = own.filter_map(Place::in_data).collect();
+            let extents: BTreeSet<Extent> = own.filter_map(Destination::in_data).collect();
             extents.into_iter().map(|extent| extent.len).fold(0, u64::saturating_add)
         };
         self.members.iter().map(&mut of_member).fold(0, u64::saturating_add)
@@ -335,21 +335,21 @@ fn save(path: &Path, text: &[u8]) -> io::Result<()> {
 
 /// Returns the plan of one model, which points into the shared data files, and the indices of those that it uses.
 /// `here` are the positions of its weights in these files.
-fn pointing(here: &[Place], weights: &[Weight<'_>], all: &Plan, data: &[String]) -> (Plan, Vec<usize>) {
+fn pointing(here: &[Destination], weights: &[Weight<'_>], all: &Plan, data: &[String]) -> (Plan, Vec<usize>) {
     let mut used: Vec<usize> = Vec::new();
     let mut own = Plan::default();
     for (place, weight) in here.iter().zip(weights) {
         own.places.push(match place {
-            Place::Data(extent) => {
+            Destination::Data(extent) => {
                 let number = used.iter().position(|at| *at == extent.file).unwrap_or_else(|| {
                     used.push(extent.file);
                     used.len() - 1
                 });
-                Place::Pointed(Extent { file: number, ..*extent })
+                Destination::Pointed(Extent { file: number, ..*extent })
             }
-            Place::Inline => {
+            Destination::Inline => {
                 own.inline_bytes += weight.data.byte_len().unwrap_or(0);
-                Place::Inline
+                Destination::Inline
             }
             other => *other,
         });

@@ -38,7 +38,7 @@ impl Sources {
     /// The program, the files that `weights` are still to be read from and those that the caller names.
     /// Those of `own` are the data files of the model that is replaced: they go with it, after they were
     /// read.
-    pub(super) fn of(options: &WriteOptions, weights: &[Weight<'_>], own: &[MappedFile]) -> Self {
+    pub(super) fn from_weights(options: &WriteOptions, weights: &[Weight<'_>], own: &[MappedFile]) -> Self {
         let mut mapped: Vec<MappedFile> = options.program.iter().cloned().collect();
         for weight in weights {
             for file in weight.data.files() {

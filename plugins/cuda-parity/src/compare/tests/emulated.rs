@@ -52,7 +52,7 @@ impl Comparer for Emulated {
                 library
             }
         };
-        let engine = Processor { room: self.room, ..Processor::of(library) };
+        let engine = Processor { room: self.room, ..Processor::from_library(library) };
         Ok(Running::new(Box::new(engine), &format, pair))
     }
 }
@@ -78,10 +78,10 @@ pub(crate) struct Processor {
 impl Processor {
     /// The engine for elements of this format.
     pub(crate) fn new(format: &Format) -> Self {
-        Self::of(Arc::new(compile(&format.source(THREADS))))
+        Self::from_library(Arc::new(compile(&format.source(THREADS))))
     }
 
-    fn of(library: Arc<Library>) -> Self {
+    fn from_library(library: Arc<Library>) -> Self {
         let parts = vec![0; WORDS * BLOCKS as usize];
         let (kept, copied) = (Vec::new(), Arc::default());
         Self { library, room: u64::MAX, kept, copied, most: 0, total: NOTHING, parts }

@@ -16,7 +16,7 @@ fn copied(ends: &[usize]) -> (usize, u64, Option<u64>) {
     let expected: Vec<u8> = (0..20).flat_map(|n| (n as f32).to_le_bytes()).collect();
     let mut got = expected.clone();
     got[4 * 13] ^= 1;
-    let format = Format::of(DType::F32).unwrap();
+    let format = Format::for_type(DType::F32).unwrap();
     let engine = Processor::new(&format);
     let count = engine.copied.clone();
     let mut running = Running::exact(Box::new(engine), &format, 20);

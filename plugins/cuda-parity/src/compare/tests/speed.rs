@@ -72,7 +72,7 @@ fn table(device: &Device) -> Result<(), Failure> {
     println!("a copy within the device: {within:.1} GB/s; from the host: {up:.1} GB/s");
     println!("{:10} {:>16} {:>16}", "compared", "on the device", "from the host");
     for dtype in [DType::F64, DType::F32, DType::F16, DType::BF16, DType::F8E4M3FN, DType::I64, DType::U8] {
-        let Some(format) = Format::of(dtype) else { continue };
+        let Some(format) = Format::for_type(dtype) else { continue };
         let kernels = Kernels::load(device, &format.source(THREADS))?;
         let mut slots = Slots::new(device)?;
         slots.begin(kernels.clone())?;

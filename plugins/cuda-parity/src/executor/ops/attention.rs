@@ -4,7 +4,7 @@ use onnxport_ir::ops::{Error, Res};
 use onnxport_ir::tensor::DType;
 
 use super::moves::{Side, moved};
-use super::{Line, Made, Operand, Place, Request, Scratch, Step, Work, spread, volume};
+use super::{Line, Operand, Output, Pointer, Request, Scratch, Step, Work, spread, volume};
 use crate::executor::device::Grid;
 use crate::executor::source::{Kernel, suffix, tag};
 
@@ -21,7 +21,7 @@ struct Heads {
 
 impl Heads {
     /// A tensor `[batch, heads, sequence, size]`; a flat one has the heads in its last axis.
-    fn of(r: &Request<'_, '_>, x: &Operand, name: &str) -> Res<Self> {
+    fn from_operand(r: &Request<'_, '_>, x: &Operand, name: &str) -> Res<Self> {
         match *x.shape {
             [batch, heads, sequence, size] => Ok(Self::dense([batch, heads, sequence, size])),
             [batch, sequence, hidden] => {
@@ -42,7 +42,7 @@ impl Heads {
         Self { extents, steps }
     }
 
-    fn side(&self, place: Place, offset: i64) -> Side {
+    fn side(&self, place: Pointer, offset: i64) -> Side {
         Side { place, offset, steps: self.steps.iter().copied().chain([1]).collect() }
     }
 }
@@ -54,7 +54,7 @@ fn present(
     own: Heads,
     index: usize,
     past: Option<&Operand>,
-) -> Res<Option<(Heads, Place)>> {
+) -> Res<Option<(Heads, Pointer)>> {
     let dtype = r.operand(index)?.dtype;
     let before = past.map_or(0, |past| past.shape.get(2).copied().unwrap_or(0));
     let [batch, heads, sequence, size] = own.extents;
@@ -64,26 +64,26 @@ fn present(
     let all = Heads::dense([batch, heads, before + sequence, size]);
     let named = r.call.outputs() > index;
     if named {
-        work.made.push(Made::new(dtype, all.extents.to_vec()));
+        work.made.push(Output::new(dtype, all.extents.to_vec()));
     }
     if !named && past.is_none() {
-        return Ok(Some((own, Place::Input(index))));
+        return Ok(Some((own, Pointer::Input(index))));
     }
     let to = if named {
-        Place::Output(index)
+        Pointer::Output(index)
     } else {
         let bytes = volume(&all.extents) as u64 * u64::from(dtype.bits() / 8);
         work.scratch.push(Scratch { bytes, contents: Vec::new() });
-        Place::Scratch(work.scratch.len() - 1)
+        Pointer::Scratch(work.scratch.len() - 1)
     };
     if past.is_some() {
         let old = Heads::dense([batch, heads, before, size]);
-        let step = moved(dtype, &old.extents, &old.side(Place::Input(index + 3), 0), &all.side(to, 0));
+        let step = moved(dtype, &old.extents, &old.side(Pointer::Input(index + 3), 0), &all.side(to, 0));
         let Some(step) = step else { return Ok(None) };
         work.steps.push(step);
     }
     let behind = (before * size) as i64;
-    let step = moved(dtype, &own.extents, &own.side(Place::Input(index), 0), &all.side(to, behind));
+    let step = moved(dtype, &own.extents, &own.side(Pointer::Input(index), 0), &all.side(to, behind));
     let Some(step) = step else { return Ok(None) };
     work.steps.push(step);
     Ok(Some((all, to)))
@@ -96,9 +96,10 @@ fn attention(r: &Request<'_, '_>) -> Res<Option<Work>> {
     if r.call.outputs() > 3 || q.dtype != k.dtype || q.dtype != v.dtype {
         return Ok(None);
     }
-    let query = Heads::of(r, q, "q_num_heads")?;
+    let query = Heads::from_operand(r, q, "q_num_heads")?;
     let [batch, q_heads, queries, size] = query.extents;
-    let (key, value) = (Heads::of(r, k, "kv_num_heads")?, Heads::of(r, v, "kv_num_heads")?);
+    let (key, value) =
+        (Heads::from_operand(r, k, "kv_num_heads")?, Heads::from_operand(r, v, "kv_num_heads")?);
     let width = value.extents[3];
     let shape = if q.shape.len() == 3 {
         vec![batch, queries, q_heads * width]
@@ -179,14 +180,14 @@ fn attention(r: &Request<'_, '_>) -> Res<Option<Work>> {
         ("EXP", &exp),
         ("TANH", &tanh),
     ];
-    let given = |there: bool, index: usize| if there { Place::Input(index) } else { Place::Nothing };
+    let given = |there: bool, index: usize| if there { Pointer::Input(index) } else { Pointer::Nothing };
     let places = vec![
-        Place::Input(0),
+        Pointer::Input(0),
         key_place,
         value_place,
         given(mask.is_some(), 3),
-        Place::Output(0),
-        Place::Scratch(work.scratch.len() - 1),
+        Pointer::Output(0),
+        Pointer::Scratch(work.scratch.len() - 1),
         given(lengths.is_some(), 6),
     ];
     let mut step =

@@ -4,7 +4,7 @@ use onnxport_ir::ops::Res;
 use onnxport_ir::tensor::DType;
 
 use super::layout::invalid;
-use super::{Line, Made, Place, Request, Scratch, Step, Work};
+use super::{Line, Output, Pointer, Request, Scratch, Step, Work};
 use crate::executor::device::Grid;
 use crate::executor::source::{Kernel, tag};
 
@@ -13,9 +13,9 @@ pub(super) const OPS: &[Line] = &[("NonMaxSuppression", &[2, 3, 4], suppress)];
 const FILE: &str = include_str!("../../../kernels/boxes.cu");
 
 /// Scratch memory: candidate boxes, kept boxes, counts per group, and the total.
-const LEFT: Place = Place::Scratch(0);
-const KEPT: Place = Place::Scratch(1);
-const COUNTS: Place = Place::Scratch(2);
+const LEFT: Pointer = Pointer::Scratch(0);
+const KEPT: Pointer = Pointer::Scratch(1);
+const COUNTS: Pointer = Pointer::Scratch(2);
 const ALL: usize = 3;
 
 /// By falling score, of equal ones the first; a score has to be above the threshold.
@@ -37,17 +37,17 @@ fn suppress(r: &Request<'_, '_>) -> Res<Option<Work>> {
     let kernel = |name| Kernel::new(name, FILE, &[("BOX", place), ("SCORE", score)]);
     let flags = [usize::from(r.call.flag("center_point_box")), usize::from(threshold.is_some())];
     let numbers = [groups, count, classes, most].iter().chain(&flags).map(|n| *n as i64).collect();
-    let places = vec![Place::Input(0), Place::Input(1), LEFT, KEPT, COUNTS];
+    let places = vec![Pointer::Input(0), Pointer::Input(1), LEFT, KEPT, COUNTS];
     let rows = (groups * most) as u64;
     let found = if rows == 0 { 0 } else { groups as u64 };
     let mut stay = Step::new(kernel("suppress"), Grid::Groups(found), places, numbers);
     stay.reals = vec![limit, threshold.unwrap_or(0.0)];
-    let places = vec![KEPT, COUNTS, Place::Output(0), Place::Scratch(ALL)];
+    let places = vec![KEPT, COUNTS, Pointer::Output(0), Pointer::Scratch(ALL)];
     let numbers = [groups, most, classes].map(|n| n as i64).into();
     let list = Step::new(kernel("list"), Grid::Each(rows), places, numbers);
     let room = |bytes: u64| Scratch { bytes, contents: Vec::new() };
     let none = Scratch { bytes: 8, contents: vec![0; 8] };
     let scratch = vec![room((groups * count) as u64), room(8 * rows), room(8 * groups as u64), none];
-    let made = Made::counted(DType::I64, vec![groups * most, 3], 0, ALL);
+    let made = Output::counted(DType::I64, vec![groups * most, 3], 0, ALL);
     Ok(Some(Work { made: vec![made], scratch, steps: vec![stay, list] }))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use onnxport_ir::tensor::DType;
 
-use super::{Operand, Place, Step, longs, spread, volume};
+use super::{Operand, Pointer, Step, longs, spread, volume};
 use crate::executor::device::{Grid, NUMBERS, POINTERS};
 use crate::executor::source::{Kernel, stored};
 
@@ -81,8 +81,8 @@ impl Chain {
         if numbers.len() > NUMBERS || self.leaves.len() > LEAVES {
             return None;
         }
-        let mut places: Vec<Place> = (0..self.leaves.len()).map(Place::Input).collect();
-        places.push(Place::Output(0));
+        let mut places: Vec<Pointer> = (0..self.leaves.len()).map(Pointer::Input).collect();
+        places.push(Pointer::Output(0));
         let source: Arc<str> = self.code(&readings, axes.len(), tables.len())?.into();
         Some(Step::new(Kernel { name: "chain", source }, Grid::Each(count as u64), places, numbers))
     }

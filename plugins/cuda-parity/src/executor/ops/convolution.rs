@@ -6,7 +6,7 @@ use onnxport_ir::ops::window::Window;
 use onnxport_ir::ops::{Error, Res};
 
 use super::matmul::tiles;
-use super::{Line, Operand, Place, Request, Step, Work};
+use super::{Line, Operand, Pointer, Request, Step, Work};
 use crate::executor::device::Grid;
 use crate::executor::source::{Kernel, tag};
 
@@ -53,14 +53,14 @@ fn parts<'a>(r: &Request<'a, '_>) -> Res<Option<(&'a Operand, &'a Operand, usize
     {
         return Err(Error::invalid(format!("the kernel is not that of the weight {:?}", weight.shape)));
     }
-    let window = Window::of(r.call, spatial.to_vec())?;
+    let window = Window::for_kernel(r.call, spatial.to_vec())?;
     Ok((x.dtype.is_float() && bias && rank <= 5).then_some((x, weight, groups, window)))
 }
 
-fn bias(r: &Request<'_, '_>, filters: usize) -> Res<Place> {
+fn bias(r: &Request<'_, '_>, filters: usize) -> Res<Pointer> {
     match r.optional(2) {
-        None => Ok(Place::Nothing),
-        Some(bias) if bias.shape == [filters] => Ok(Place::Input(2)),
+        None => Ok(Pointer::Nothing),
+        Some(bias) if bias.shape == [filters] => Ok(Pointer::Input(2)),
         Some(bias) => {
             Err(Error::invalid(format!("a bias of {:?} does not fit {filters} channels", bias.shape)))
         }
@@ -87,7 +87,7 @@ fn convolution(r: &Request<'_, '_>) -> Res<Option<Work>> {
     let mut numbers: Vec<i64> =
         [per_group, outputs, *depth, places, groups, *batch].into_iter().map(|n| n as i64).collect();
     numbers.extend(geometry);
-    let pointers = vec![Place::Input(0), Place::Input(1), Place::Output(0), bias(r, *filters)?];
+    let pointers = vec![Pointer::Input(0), Pointer::Input(1), Pointer::Output(0), bias(r, *filters)?];
     let kernel = Kernel::new("convolution", FILE, &[("TYPE", tag)]);
     let step = Step::new(kernel, tiles(per_group, outputs, groups * batch), pointers, numbers);
     Ok(Some(Work::new(x.dtype, shape, vec![step])))
@@ -116,7 +116,7 @@ fn transposed(r: &Request<'_, '_>) -> Res<Option<Work>> {
         .map(|n| n as i64)
         .collect();
     numbers.extend(geometry);
-    let pointers = vec![Place::Input(0), Place::Input(1), Place::Output(0), bias(r, filters)?];
+    let pointers = vec![Pointer::Input(0), Pointer::Input(1), Pointer::Output(0), bias(r, filters)?];
     let kernel = Kernel::new("transposed", FILE, &[("TYPE", tag)]);
     let step = Step::new(kernel, Grid::Each(volume(&shape) as u64), pointers, numbers);
     Ok(Some(Work::new(x.dtype, shape, vec![step])))

@@ -6,7 +6,7 @@ use onnxport_ir::ops::Res;
 
 use super::layout::{front, invalid};
 use super::norm::cut;
-use super::{Line, Place, Request, Scratch, Step, Work, volume};
+use super::{Line, Pointer, Request, Scratch, Step, Work, volume};
 use crate::executor::device::Grid;
 use crate::executor::source::{Kernel, tag};
 
@@ -49,7 +49,7 @@ fn transform(r: &Request<'_, '_>) -> Res<Option<Work>> {
     let flags = [*given == 2, mirrored].map(i64::from);
     let lines = [outer, extent as i64, bins, inner, length as i64];
     let numbers = lines.into_iter().chain(flags).chain([parts as i64]).collect();
-    let places = vec![Place::Input(0), Place::Scratch(0), Place::Output(0)];
+    let places = vec![Pointer::Input(0), Pointer::Scratch(0), Pointer::Output(0)];
     let kernel = Kernel::new("transform", FILE, &[("TYPE", tag)]);
     let mut step = Step::new(kernel, Grid::Each(count as u64), places, numbers);
     step.reals = vec![if inverse { length as f64 } else { 1.0 }];

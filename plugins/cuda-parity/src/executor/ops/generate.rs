@@ -5,7 +5,7 @@ use onnxport_ir::tensor::{DType, Kind};
 
 use super::moves::kernel;
 use super::norm::cut;
-use super::{Line, Place, Request, Scratch, Step, Work, volume};
+use super::{Line, Pointer, Request, Scratch, Step, Work, volume};
 use crate::executor::device::Grid;
 use crate::executor::source::{Kernel, tag, unit, width};
 
@@ -26,7 +26,7 @@ fn constant(r: &Request<'_, '_>) -> Res<Option<Work>> {
         return Ok(None);
     };
     let count = volume(&shape);
-    let places = vec![Place::Scratch(0), Place::Output(0)];
+    let places = vec![Pointer::Scratch(0), Pointer::Output(0)];
     let step = Step::new(kernel, Grid::Each(count as u64), places, vec![count as i64]);
     let mut work = Work::new(value.dtype(), shape, vec![step]);
     work.scratch = vec![Scratch { bytes, contents: value.to_packed()?.to_vec() }];
@@ -61,7 +61,7 @@ fn range(r: &Request<'_, '_>) -> Res<Option<Work>> {
     }
     let count = count as usize;
     let kernel = Kernel::new("range", FILE, &[("TYPE", tag), ("INDEX", "i64"), ("UNIT", "unsigned char")]);
-    let places = vec![Place::Input(0), Place::Input(2), Place::Output(0)];
+    let places = vec![Pointer::Input(0), Pointer::Input(2), Pointer::Output(0)];
     let step = Step::new(kernel, Grid::Each(count as u64), places, vec![count as i64]);
     Ok(Some(Work::new(dtype, vec![count], vec![step])))
 }
@@ -82,7 +82,7 @@ fn one_hot(r: &Request<'_, '_>) -> Res<Option<Work>> {
     let count = volume(&shape);
     let file = format!("typedef {unit} UNIT;\n{FILE}");
     let kernel = Kernel::new("one_hot", &file, &[("TYPE", "f32"), ("INDEX", index)]);
-    let places = vec![Place::Input(0), Place::Input(2), Place::Output(0)];
+    let places = vec![Pointer::Input(0), Pointer::Input(2), Pointer::Output(0)];
     let step = Step::new(kernel, Grid::Each(count as u64), places, vec![count as i64, extent, inner]);
     Ok(Some(Work::new(values.dtype, shape, vec![step])))
 }

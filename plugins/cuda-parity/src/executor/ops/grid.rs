@@ -2,7 +2,7 @@
 
 use onnxport_ir::ops::{Error, Res};
 
-use super::{Line, Place, Request, Step, Work, longs, volume};
+use super::{Line, Pointer, Request, Step, Work, longs, volume};
 use crate::executor::device::Grid;
 use crate::executor::source::{Kernel, tag};
 
@@ -49,7 +49,7 @@ fn sample(r: &Request<'_, '_>) -> Res<Option<Work>> {
     let mut numbers =
         vec![count as i64, *channels as i64, volume(field) as i64, *axes as i64, reach, padding, aligned];
     numbers.extend(longs(spatial));
-    let places = vec![Place::Input(0), Place::Input(1), Place::Output(0)];
+    let places = vec![Pointer::Input(0), Pointer::Input(1), Pointer::Output(0)];
     let step = Step::new(kernel, Grid::Each(count as u64), places, numbers);
     Ok(Some(Work::new(x.dtype, shape, vec![step])))
 }

@@ -5,7 +5,7 @@ use onnxport_ir::tensor::{DType, Kind};
 
 use super::moves::{Side, moved};
 use super::norm::cut;
-use super::{Line, Operand, Place, Request, Step, Work, dense, longs, volume};
+use super::{Line, Operand, Pointer, Request, Step, Work, dense, longs, volume};
 use crate::executor::device::{Grid, NUMBERS};
 use crate::executor::source::{Kernel, suffix, tag, unit};
 
@@ -43,7 +43,7 @@ fn gathered(
     let file = format!("typedef {} UNIT;\n{GATHER}", unit(data.dtype)?);
     let count = volume(&shape);
     let numbers: Vec<i64> = std::iter::once(count as i64).chain(numbers).collect();
-    let places = vec![Place::Input(0), Place::Input(1), Place::Output(0)];
+    let places = vec![Pointer::Input(0), Pointer::Input(1), Pointer::Output(0)];
     let kernel = Kernel::new(name, &file, &[("INDEX", index)]);
     let fits = numbers.len() <= NUMBERS;
     let step = Step::new(kernel, Grid::Each(count as u64), places, numbers);
@@ -139,10 +139,10 @@ fn scattered(r: &Request<'_, '_>, name: &'static str, lines: usize, numbers: Vec
     let Some(join) = join(r, data.dtype)? else { return Ok(None) };
     let Some(tag) = tag(data.dtype).filter(|_| numbers.len() <= NUMBERS) else { return Ok(None) };
     let side = |place| Side { place, offset: 0, steps: dense(&data.shape) };
-    let copy = moved(data.dtype, &data.shape, &side(Place::Input(0)), &side(Place::Output(0)));
+    let copy = moved(data.dtype, &data.shape, &side(Pointer::Input(0)), &side(Pointer::Output(0)));
     let Some(copy) = copy else { return Ok(None) };
     let kernel = Kernel::new(name, SCATTER, &[("TYPE", tag), ("INDEX", index), ("JOIN(x, y)", &join)]);
-    let places = vec![Place::Input(2), Place::Input(1), Place::Output(0)];
+    let places = vec![Pointer::Input(2), Pointer::Input(1), Pointer::Output(0)];
     let step = Step::new(kernel, Grid::Each(lines as u64), places, numbers);
     Ok(Some(Work::new(data.dtype, data.shape.clone(), vec![copy, step])))
 }

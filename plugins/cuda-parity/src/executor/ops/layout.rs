@@ -5,7 +5,7 @@ use onnxport_ir::ops::{Error, Res, Tensor};
 use onnxport_ir::tensor::DType;
 
 use super::moves::{kernel, picked};
-use super::{Line, Operand, Place, Request, Step, Work, dense, spread, volume};
+use super::{Line, Operand, Pointer, Request, Step, Work, dense, spread, volume};
 use crate::executor::device::Grid;
 
 pub(super) const OPS: &[Line] = &[
@@ -243,6 +243,7 @@ fn triangle(r: &Request<'_, '_>) -> Res<Option<Work>> {
     let Some(kernel) = kernel("triangle", x.dtype) else { return Ok(None) };
     let count = volume(&x.shape);
     let numbers = vec![count as i64, rows as i64, columns as i64, k, i64::from(upper)];
-    let step = Step::new(kernel, Grid::Each(count as u64), vec![Place::Input(0), Place::Output(0)], numbers);
+    let step =
+        Step::new(kernel, Grid::Each(count as u64), vec![Pointer::Input(0), Pointer::Output(0)], numbers);
     Ok(one(x.dtype, x.shape.clone(), Some(step)))
 }

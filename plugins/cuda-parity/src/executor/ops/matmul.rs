@@ -5,7 +5,7 @@ use onnxport_ir::ops::{Error, Res};
 use onnxport_ir::tensor::{DType, Kind};
 
 use super::moves::{Side, moved};
-use super::{Line, Operand, Place, Request, Step, Work, dense, longs, spread, volume};
+use super::{Line, Operand, Pointer, Request, Step, Work, dense, longs, spread, volume};
 use crate::executor::device::{Grid, NUMBERS, Product};
 use crate::executor::source::{Kernel, tag};
 
@@ -29,7 +29,7 @@ struct Matrices {
     columns: usize,
     /// For `a` and `b`: the steps per axis of the stack, by row and by column.
     steps: [(Vec<i64>, i64, i64); 2],
-    places: [Place; 3],
+    places: [Pointer; 3],
     factor: f64,
     add: bool,
 }
@@ -128,7 +128,7 @@ fn matmul(r: &Request<'_, '_>) -> Res<Option<Work>> {
         depth,
         columns: n,
         steps: [(left, depth as i64, 1), (right, n as i64, 1)],
-        places: [Place::Input(0), Place::Input(1), Place::Output(0)],
+        places: [Pointer::Input(0), Pointer::Input(1), Pointer::Output(0)],
         factor: 1.0,
         add: false,
     };
@@ -158,8 +158,8 @@ fn gemm(r: &Request<'_, '_>) -> Res<Option<Work>> {
         if c.dtype != a.dtype || broadcast([shape.as_slice(), &c.shape])? != shape {
             return Err(Error::invalid(format!("the addend has the shape {:?}", c.shape)));
         }
-        let from = Side { place: Place::Input(2), offset: 0, steps: spread(&c.shape, &shape) };
-        let to = Side { place: Place::Output(0), offset: 0, steps: dense(&shape) };
+        let from = Side { place: Pointer::Input(2), offset: 0, steps: spread(&c.shape, &shape) };
+        let to = Side { place: Pointer::Output(0), offset: 0, steps: dense(&shape) };
         let Some(step) = moved(c.dtype, &shape, &from, &to) else { return Ok(None) };
         steps.push(step);
     }
@@ -174,7 +174,7 @@ fn gemm(r: &Request<'_, '_>) -> Res<Option<Work>> {
         depth,
         columns,
         steps: [side(turn_a, [*a0, *a1]), side(turn_b, [*b0, *b1])],
-        places: [Place::Input(0), Place::Input(1), Place::Output(0)],
+        places: [Pointer::Input(0), Pointer::Input(1), Pointer::Output(0)],
         factor: alpha,
         add: added.is_some(),
     };
@@ -247,7 +247,7 @@ fn einsum(r: &Request<'_, '_>) -> Res<Option<Work>> {
     let [Some(s), Some(m), Some(k), Some(n)] = parts else {
         return Err(Error::invalid(format!("the extents of `{equation}` contradict each other")));
     };
-    let order = |own: &[u8], wanted: &[&[u8]], shape: &[usize], place: Place, to: Place| {
+    let order = |own: &[u8], wanted: &[&[u8]], shape: &[usize], place: Pointer, to: Pointer| {
         let wanted: Vec<u8> = wanted.concat();
         let steps = dense(shape);
         let at = |l: &u8| own.iter().position(|o| o == l);
@@ -256,8 +256,8 @@ fn einsum(r: &Request<'_, '_>) -> Res<Option<Work>> {
             Side { place, offset: 0, steps: wanted.iter().filter_map(at).map(|at| steps[at]).collect() };
         moved(a.dtype, &extents, &from, &Side { place: to, offset: 0, steps: dense(&extents) })
     };
-    let first = order(left, &[&stack, &rows, &summed], &a.shape, Place::Input(0), Place::Scratch(0));
-    let second = order(right, &[&stack, &summed, &columns], &b.shape, Place::Input(1), Place::Scratch(1));
+    let first = order(left, &[&stack, &rows, &summed], &a.shape, Pointer::Input(0), Pointer::Scratch(0));
+    let second = order(right, &[&stack, &summed, &columns], &b.shape, Pointer::Input(1), Pointer::Scratch(1));
     let (rows_m, depth, width) = (volume(&m), volume(&k), volume(&n));
     let matrices = Matrices {
         dtype: a.dtype,
@@ -269,13 +269,13 @@ fn einsum(r: &Request<'_, '_>) -> Res<Option<Work>> {
             (vec![(rows_m * depth) as i64], depth as i64, 1),
             (vec![(depth * width) as i64], width as i64, 1),
         ],
-        places: [Place::Scratch(0), Place::Scratch(1), Place::Scratch(2)],
+        places: [Pointer::Scratch(0), Pointer::Scratch(1), Pointer::Scratch(2)],
         factor: 1.0,
         add: false,
     };
     let made: Vec<u8> = [stack.as_slice(), &rows, &columns].concat();
     let made_shape: Vec<usize> = [s.as_slice(), &m, &n].concat();
-    let last = order(&made, &[&out], &made_shape, Place::Scratch(2), Place::Output(0));
+    let last = order(&made, &[&out], &made_shape, Pointer::Scratch(2), Pointer::Output(0));
     let (Some(first), Some(second), Some(product), Some(last)) = (first, second, matrices.step(), last)
     else {
         return Ok(None);

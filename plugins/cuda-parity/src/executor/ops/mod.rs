@@ -69,7 +69,7 @@ impl<'a> Request<'a, '_> {
 
 /// A pointer argument of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Pointer {
     Input(usize),
     Output(usize),
     Scratch(usize),
@@ -80,7 +80,7 @@ pub(crate) enum Place {
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     pub(crate) kernel: Kernel,
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<Pointer>,
     pub(crate) numbers: Vec<i64>,
     pub(crate) reals: Vec<f64>,
     pub(crate) grid: Grid,
@@ -89,7 +89,7 @@ pub(crate) struct Step {
 
 impl Step {
     /// A kernel over these elements or groups.
-    pub(crate) fn new(kernel: Kernel, grid: Grid, places: Vec<Place>, numbers: Vec<i64>) -> Self {
+    pub(crate) fn new(kernel: Kernel, grid: Grid, places: Vec<Pointer>, numbers: Vec<i64>) -> Self {
         Self { kernel, places, numbers, reals: Vec::new(), grid, product: None }
     }
 
@@ -104,7 +104,7 @@ impl Step {
 
 /// A result.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Made {
+pub(crate) struct Output {
     pub(crate) dtype: DType,
     pub(crate) shape: Vec<usize>,
     /// The input whose elements these are, in another shape.
@@ -114,7 +114,7 @@ pub(crate) struct Made {
     pub(crate) counted: Option<(usize, usize)>,
 }
 
-impl Made {
+impl Output {
     /// A result that steps write.
     pub(crate) fn new(dtype: DType, shape: Vec<usize>) -> Self {
         Self { dtype, shape, same: None, counted: None }
@@ -137,7 +137,7 @@ pub(crate) struct Scratch {
 /// The computation of a node.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Work {
-    pub(crate) made: Vec<Made>,
+    pub(crate) made: Vec<Output>,
     pub(crate) scratch: Vec<Scratch>,
     pub(crate) steps: Vec<Step>,
 }
@@ -145,16 +145,16 @@ pub(crate) struct Work {
 impl Work {
     /// One result that steps write.
     pub(crate) fn new(dtype: DType, shape: Vec<usize>, steps: Vec<Step>) -> Self {
-        Self { made: vec![Made::new(dtype, shape)], scratch: Vec::new(), steps }
+        Self { made: vec![Output::new(dtype, shape)], scratch: Vec::new(), steps }
     }
 
     /// Input `index` in another shape.
     pub(crate) fn view(index: usize, dtype: DType, shape: Vec<usize>) -> Self {
-        Self { made: vec![Made { same: Some(index), ..Made::new(dtype, shape) }], ..Self::default() }
+        Self { made: vec![Output { same: Some(index), ..Output::new(dtype, shape) }], ..Self::default() }
     }
 }
 
-/// Plans a node; `None` for a form that there is no kernel for.
+/// Plans a node; `None` for a form without a kernel.
 pub(crate) type Planner = fn(&Request<'_, '_>) -> Res<Option<Work>>;
 
 /// An operator.

@@ -2,7 +2,7 @@
 
 use onnxport_ir::tensor::DType;
 
-use super::{Place, Step};
+use super::{Pointer, Step};
 use crate::executor::device::{Grid, NUMBERS};
 use crate::executor::source::{Kernel, unit};
 
@@ -11,12 +11,12 @@ const FILE: &str = include_str!("../../../kernels/copy.cu");
 /// One side of a move: where the first element lies, and the steps per axis.
 #[derive(Clone, Debug)]
 pub(super) struct Side {
-    pub(super) place: Place,
+    pub(super) place: Pointer,
     pub(super) offset: i64,
     pub(super) steps: Vec<i64>,
 }
 
-/// A kernel of `copy.cu` for elements of `dtype`; `None` for those that do not fill bytes.
+/// A kernel of `copy.cu` for elements of `dtype`; `None` for elements that do not fill bytes.
 pub(super) fn kernel(name: &'static str, dtype: DType) -> Option<Kernel> {
     let unit = unit(dtype)?;
     Some(Kernel::new(name, &format!("typedef {unit} UNIT;\n{FILE}"), &[]))
@@ -38,7 +38,7 @@ pub(super) fn collapse(extents: &[usize], sides: [&[i64]; 2]) -> Vec<(i64, [i64;
     axes
 }
 
-/// The elements of `from` to `to`, over these extents; `None` where there is no kernel for it.
+/// The elements of `from` to `to`, over these extents; `None` without a kernel.
 pub(super) fn moved(dtype: DType, extents: &[usize], from: &Side, to: &Side) -> Option<Step> {
     let axes = collapse(extents, [&from.steps, &to.steps]);
     let count = super::volume(extents) as i64;
@@ -56,8 +56,8 @@ pub(super) fn moved(dtype: DType, extents: &[usize], from: &Side, to: &Side) -> 
 
 /// The elements of an input, spread over the result by these steps.
 pub(super) fn picked(dtype: DType, shape: &[usize], offset: i64, steps: Vec<i64>) -> Option<Step> {
-    let from = Side { place: Place::Input(0), offset, steps };
-    let to = Side { place: Place::Output(0), offset: 0, steps: super::dense(shape) };
+    let from = Side { place: Pointer::Input(0), offset, steps };
+    let to = Side { place: Pointer::Output(0), offset: 0, steps: super::dense(shape) };
     moved(dtype, shape, &from, &to)
 }
 

@@ -2,7 +2,7 @@
 
 use onnxport_ir::tensor::{DType, Kind};
 
-use super::{Line, Operand, Place, Step, Work, volume};
+use super::{Line, Operand, Pointer, Step, Work, volume};
 use crate::executor::device::Grid;
 use crate::executor::source::{Kernel, stored};
 
@@ -33,7 +33,7 @@ fn cast(x: &Operand, to: DType) -> Option<Work> {
     let (tag, code, bits) = (stored(x.dtype)?, code(x.dtype, to)?, to.bits().to_string());
     let kernel = Kernel::new("narrow", FILE, &[("TYPE", tag), ("BITS", &bits), ("CODE(x)", &code)]);
     let count = volume(&x.shape) as u64;
-    let places = vec![Place::Input(0), Place::Output(0)];
+    let places = vec![Pointer::Input(0), Pointer::Output(0)];
     let step = Step::new(kernel, Grid::Each(count.div_ceil(8)), places, vec![count as i64]);
     Some(Work::new(to, x.shape.clone(), vec![step]))
 }

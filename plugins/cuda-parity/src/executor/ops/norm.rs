@@ -3,7 +3,7 @@
 use onnxport_ir::ops::{Error, Res};
 use onnxport_ir::tensor::DType;
 
-use super::{Line, Made, Operand, Place, Request, Step, Work, volume};
+use super::{Line, Operand, Output, Pointer, Request, Step, Work, volume};
 use crate::executor::device::Grid;
 use crate::executor::source::{Kernel, suffix, tag};
 
@@ -43,7 +43,7 @@ fn softmax(r: &Request<'_, '_>, log: bool) -> Res<Option<Work>> {
     let macros =
         [("TYPE", tag), ("INFINITE", infinite.as_str()), ("LARGER", &larger), ("EXP", &exp), ("LOG", &ln)];
     let kernel = Kernel::new("softmax", SOFTMAX, &macros);
-    let places = vec![Place::Input(0), Place::Output(0)];
+    let places = vec![Pointer::Input(0), Pointer::Output(0)];
     let groups = if volume(&x.shape) == 0 { 0 } else { (outer * inner) as u64 };
     let step = Step::new(kernel, Grid::Groups(groups), places, vec![outer, extent, inner, i64::from(log)]);
     Ok(Some(Work::new(x.dtype, x.shape.clone(), vec![step])))
@@ -59,7 +59,13 @@ struct Runs {
 }
 
 impl Runs {
-    fn step(&self, r: &Request<'_, '_>, x: &Operand, places: Vec<Place>, statistics: DType) -> Option<Step> {
+    fn step(
+        &self,
+        r: &Request<'_, '_>,
+        x: &Operand,
+        places: Vec<Pointer>,
+        statistics: DType,
+    ) -> Option<Step> {
         let sqrt = format!("sqrt_{}", suffix(x.dtype));
         let macros = [("TYPE", tag(x.dtype)?), ("STATS", tag(statistics)?), ("SQRT", sqrt.as_str())];
         let numbers =
@@ -90,14 +96,15 @@ fn layer(r: &Request<'_, '_>, centred: bool) -> Res<Option<Work>> {
     }
     let size = volume(inner);
     let runs = Runs { count: volume(outer), size, centred, per_entry: 1, entries: size };
-    let given = |index: usize| r.optional(index).map_or(Place::Nothing, |_| Place::Input(index));
-    let output = |index: usize| if r.call.outputs() > index { Place::Output(index) } else { Place::Nothing };
-    let places = vec![Place::Input(0), given(1), given(2), Place::Output(0), output(1), output(2)];
+    let given = |index: usize| r.optional(index).map_or(Pointer::Nothing, |_| Pointer::Input(index));
+    let output =
+        |index: usize| if r.call.outputs() > index { Pointer::Output(index) } else { Pointer::Nothing };
+    let places = vec![Pointer::Input(0), given(1), given(2), Pointer::Output(0), output(1), output(2)];
     let Some(step) = runs.step(r, x, places, stash) else { return Ok(None) };
     let mut work = Work::new(x.dtype, x.shape.clone(), vec![step]);
     let statistics: Vec<usize> = outer.iter().copied().chain(inner.iter().map(|_| 1)).collect();
     for _ in 1..r.call.outputs() {
-        work.made.push(Made::new(stash, statistics.clone()));
+        work.made.push(Output::new(stash, statistics.clone()));
     }
     Ok(Some(work))
 }
@@ -127,7 +134,7 @@ fn channels(x: &Operand) -> Res<(usize, usize, usize)> {
 }
 
 fn normalised(r: &Request<'_, '_>, x: &Operand, runs: &Runs) -> Option<Work> {
-    let places = vec![Place::Input(0), Place::Input(1), Place::Input(2), Place::Output(0)];
+    let places = vec![Pointer::Input(0), Pointer::Input(1), Pointer::Input(2), Pointer::Output(0)];
     let step = runs.step(r, x, places, x.dtype)?;
     Some(Work::new(x.dtype, x.shape.clone(), vec![step]))
 }

@@ -4,7 +4,7 @@ use onnxport_ir::ops::Res;
 
 use super::layout::{front, invalid, one, sizes};
 use super::moves::{Side, kernel, moved, picked};
-use super::{Line, Made, Operand, Place, Request, Scratch, Step, Work, dense, longs, volume};
+use super::{Line, Operand, Output, Pointer, Request, Scratch, Step, Work, dense, longs, volume};
 use crate::executor::device::{Grid, NUMBERS};
 use crate::executor::source::width;
 
@@ -31,8 +31,8 @@ pub(crate) fn joined(parts: &[&Operand], axis: usize) -> Res<Option<Work>> {
     let steps = dense(&shape);
     let (mut launches, mut offset) = (Vec::new(), 0);
     for (index, part) in parts.iter().enumerate() {
-        let from = Side { place: Place::Input(index), offset: 0, steps: dense(&part.shape) };
-        let to = Side { place: Place::Output(0), offset, steps: steps.clone() };
+        let from = Side { place: Pointer::Input(index), offset: 0, steps: dense(&part.shape) };
+        let to = Side { place: Pointer::Output(0), offset, steps: steps.clone() };
         let Some(step) = moved(part.dtype, &part.shape, &from, &to) else { return Ok(None) };
         launches.push(step);
         offset += part.shape[axis] as i64 * steps[axis];
@@ -70,11 +70,11 @@ fn split(r: &Request<'_, '_>) -> Res<Option<Work>> {
     for (index, part) in parts.iter().enumerate() {
         let mut shape = x.shape.clone();
         shape[axis] = *part;
-        let from = Side { place: Place::Input(0), offset, steps: own.clone() };
-        let to = Side { place: Place::Output(index), offset: 0, steps: dense(&shape) };
+        let from = Side { place: Pointer::Input(0), offset, steps: own.clone() };
+        let to = Side { place: Pointer::Output(index), offset: 0, steps: dense(&shape) };
         let Some(step) = moved(x.dtype, &shape, &from, &to) else { return Ok(None) };
         work.steps.push(step);
-        work.made.push(Made::new(x.dtype, shape));
+        work.made.push(Output::new(x.dtype, shape));
         offset += *part as i64 * own[axis];
     }
     Ok(Some(work))
@@ -157,7 +157,7 @@ fn pad(r: &Request<'_, '_>) -> Res<Option<Work>> {
         return Ok(None);
     }
     let Some(kernel) = kernel("pad", x.dtype) else { return Ok(None) };
-    let places = vec![Place::Input(0), Place::Output(0)];
+    let places = vec![Pointer::Input(0), Pointer::Output(0)];
     let step = Step::new(kernel, Grid::Each(volume(&shape) as u64), places, numbers);
     Ok(one(x.dtype, shape, Some(step)))
 }
@@ -174,12 +174,12 @@ fn padded(
     if value.is_some_and(|v| v.dtype != x.dtype || volume(&v.shape) != 1) {
         return None;
     }
-    let place = if value.is_some() { Place::Input(2) } else { Place::Scratch(0) };
+    let place = if value.is_some() { Pointer::Input(2) } else { Pointer::Scratch(0) };
     let count = volume(&shape) as u64;
     let fill = Step::new(
         kernel("fill", x.dtype)?,
         Grid::Each(count),
-        vec![place, Place::Output(0)],
+        vec![place, Pointer::Output(0)],
         vec![count as i64],
     );
     // Negative pads cut off.
@@ -191,8 +191,8 @@ fn padded(
         from += (-b).max(0) * own.get(axis)?;
         to += (*b).max(0) * out.get(axis)?;
     }
-    let from = Side { place: Place::Input(0), offset: from, steps: own };
-    let to = Side { place: Place::Output(0), offset: to, steps: out };
+    let from = Side { place: Pointer::Input(0), offset: from, steps: own };
+    let to = Side { place: Pointer::Output(0), offset: to, steps: out };
     let copy = moved(x.dtype, &rest, &from, &to)?;
     let mut work = Work::new(x.dtype, shape, vec![fill, copy]);
     work.scratch = vec![Scratch { bytes, contents: vec![0; bytes as usize] }];

@@ -7,7 +7,7 @@ use onnxport_ir::tensor::{DType, Kind};
 
 use super::convolution::{geometry, three};
 use super::reduce::least;
-use super::{Line, Made, Place, Request, Step, Work};
+use super::{Line, Output, Pointer, Request, Step, Work};
 use crate::executor::device::Grid;
 use crate::executor::source::{Kernel, tag};
 
@@ -24,7 +24,7 @@ fn pool(r: &Request<'_, '_>, padding: bool) -> Res<Option<(Vec<usize>, Vec<i64>)
     let kernel = r.call.ints("kernel_shape").unwrap_or_default();
     let kernel = kernel.iter().map(|n| usize::try_from(*n)).collect::<Result<Vec<_>, _>>();
     let kernel = kernel.map_err(|_| Error::invalid("the kernel has a negative extent"))?;
-    let mut window = Window::of(r.call, kernel)?;
+    let mut window = Window::for_kernel(r.call, kernel)?;
     let out = window.slide(spatial, r.call.flag("ceil_mode"))?;
     let shape: Vec<usize> = [*batch, *channels].into_iter().chain(out.iter().copied()).collect();
     let after = three(window.after.iter().copied(), 0);
@@ -41,7 +41,7 @@ fn average(r: &Request<'_, '_>) -> Res<Option<Work>> {
     let Some(tag) = tag(x.dtype).filter(|_| x.dtype.is_float()) else { return Ok(None) };
     let kernel = Kernel::new("average", FILE, &[("TYPE", tag), ("LEAST", "0")]);
     let grid = Grid::Each(volume(&shape) as u64);
-    let step = Step::new(kernel, grid, vec![Place::Input(0), Place::Output(0)], numbers);
+    let step = Step::new(kernel, grid, vec![Pointer::Input(0), Pointer::Output(0)], numbers);
     Ok(Some(Work::new(x.dtype, shape, vec![step])))
 }
 
@@ -53,12 +53,12 @@ fn largest(r: &Request<'_, '_>) -> Res<Option<Work>> {
     let numeric = matches!(x.dtype.kind(), Kind::Float | Kind::Int);
     let Some(tag) = tag(x.dtype).filter(|_| numeric) else { return Ok(None) };
     let kernel = Kernel::new("largest", FILE, &[("TYPE", tag), ("LEAST", &least(x.dtype))]);
-    let indices = if r.call.outputs() > 1 { Place::Output(1) } else { Place::Nothing };
+    let indices = if r.call.outputs() > 1 { Pointer::Output(1) } else { Pointer::Nothing };
     let grid = Grid::Each(volume(&shape) as u64);
-    let step = Step::new(kernel, grid, vec![Place::Input(0), Place::Output(0), indices], numbers);
+    let step = Step::new(kernel, grid, vec![Pointer::Input(0), Pointer::Output(0), indices], numbers);
     let mut work = Work::new(x.dtype, shape.clone(), vec![step]);
     if r.call.outputs() > 1 {
-        work.made.push(Made::new(DType::I64, shape));
+        work.made.push(Output::new(DType::I64, shape));
     }
     Ok(Some(work))
 }

@@ -4,7 +4,7 @@ use onnxport_ir::ops::{Error, Res};
 use onnxport_ir::tensor::DType;
 
 use super::layout::invalid;
-use super::{Line, Made, Operand, Place, Request, Scratch, Step, Work};
+use super::{Line, Operand, Output, Pointer, Request, Scratch, Step, Work};
 use crate::executor::device::Grid;
 use crate::executor::source::{Kernel, number, suffix, tag, width};
 
@@ -23,10 +23,10 @@ const RNN: Kind = Kind { gates: 1, activations: &["Tanh"] };
 const GRU: Kind = Kind { gates: 3, activations: &["Sigmoid", "Tanh"] };
 const LSTM: Kind = Kind { gates: 4, activations: &["Sigmoid", "Tanh", "Tanh"] };
 
-/// What is scratch: the states of two steps, cells, and what reset gates leave of states.
-const STATES: Place = Place::Scratch(0);
-const CELLS: Place = Place::Scratch(1);
-const KEPT: Place = Place::Scratch(2);
+/// Scratch: the states of two steps, cells, and states after reset gates.
+const STATES: Pointer = Pointer::Scratch(0);
+const CELLS: Pointer = Pointer::Scratch(1);
+const KEPT: Pointer = Pointer::Scratch(2);
 
 /// The extents of a layer.
 struct Extents {
@@ -40,7 +40,7 @@ struct Extents {
 
 impl Extents {
     /// Those of a node; `None` where an input has another shape than the definition says, or the types differ.
-    fn of(r: &Request<'_, '_>, kind: &Kind) -> Res<Option<Self>> {
+    fn from_request(r: &Request<'_, '_>, kind: &Kind) -> Res<Option<Self>> {
         let (x, w, rec) = (r.operand(0)?, r.operand(1)?, r.operand(2)?);
         let batch_first = r.call.flag("layout");
         let (&[outer, inner, features], &[directions, rows, _]) = (&*x.shape, &*w.shape) else {
@@ -124,7 +124,7 @@ struct Source {
 }
 
 impl Source {
-    fn of(r: &Request<'_, '_>, kind: &Kind, x: &Operand, direction: usize) -> Option<Self> {
+    fn from_request(r: &Request<'_, '_>, kind: &Kind, x: &Operand, direction: usize) -> Option<Self> {
         let tag = tag(x.dtype).filter(|_| x.dtype.is_float())?;
         let per = kind.activations.len();
         let (alphas, betas) = (r.call.floats("activation_alpha"), r.call.floats("activation_beta"));
@@ -169,17 +169,17 @@ fn layer(r: &Request<'_, '_>, kind: &Kind) -> Res<Option<Work>> {
     if r.call.float_if_any("clip").unwrap_or(f64::INFINITY) < 0.0 {
         return Err(Error::invalid("a bound of activations is negative"));
     }
-    let Some(extents) = Extents::of(r, kind)? else { return Ok(None) };
+    let Some(extents) = Extents::from_request(r, kind)? else { return Ok(None) };
     let (lstm, gru) = (kind.gates == LSTM.gates, kind.gates == GRU.gates);
-    let given = |index: usize| r.optional(index).map_or(Place::Nothing, |_| Place::Input(index));
-    let cell = |place: Place| if lstm { place } else { Place::Nothing };
-    let mut places: Vec<Place> = (0..5).map(given).collect();
-    places.extend([cell(given(7)), Place::Output(0), Place::Output(1), cell(Place::Output(2))]);
+    let given = |index: usize| r.optional(index).map_or(Pointer::Nothing, |_| Pointer::Input(index));
+    let cell = |place: Pointer| if lstm { place } else { Pointer::Nothing };
+    let mut places: Vec<Pointer> = (0..5).map(given).collect();
+    places.extend([cell(given(7)), Pointer::Output(0), Pointer::Output(1), cell(Pointer::Output(2))]);
     places.extend([STATES, CELLS, KEPT, given(5), cell(given(6))]);
     let groups = (extents.batch * extents.hidden) as u64;
     let mut steps = Vec::new();
     for direction in 0..extents.directions {
-        let Some(source) = Source::of(r, kind, x, direction) else { return Ok(None) };
+        let Some(source) = Source::from_request(r, kind, x, direction) else { return Ok(None) };
         let reverse = direction == 1 || r.call.text("direction")? == "reverse";
         let launch = |name: &'static str, grid: Grid, step: usize| {
             Step::new(source.kernel(name), grid, places.clone(), extents.numbers(direction, reverse, step))
@@ -193,7 +193,7 @@ fn layer(r: &Request<'_, '_>, kind: &Kind) -> Res<Option<Work>> {
         }
     }
     let dtype = x.dtype;
-    let made = |shape: Vec<usize>| Made::new(dtype, shape);
+    let made = |shape: Vec<usize>| Output::new(dtype, shape);
     let mut made = vec![made(extents.all()), made(extents.last()), made(extents.last())];
     made.truncate(if lstm { 3 } else { 2 });
     // States are kept in the wide type: that of f32 for narrow floats.

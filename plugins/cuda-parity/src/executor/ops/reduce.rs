@@ -3,7 +3,7 @@
 use onnxport_ir::ops::Res;
 use onnxport_ir::tensor::{DType, Kind};
 
-use super::{Line, Operand, Place, Request, Step, Work, dense, longs, volume};
+use super::{Line, Operand, Pointer, Request, Step, Work, dense, longs, volume};
 use crate::executor::device::{Grid, NUMBERS};
 use crate::executor::source::{Kernel, number, suffix, tag};
 
@@ -134,7 +134,7 @@ impl Reduction {
         if numbers.len() > NUMBERS {
             return None;
         }
-        let places = vec![Place::Input(0), Place::Output(0)];
+        let places = vec![Pointer::Input(0), Pointer::Output(0)];
         let step = Step::new(self.kernel(x.dtype)?, Grid::Groups(count as u64), places, numbers);
         Some(Work::new(x.dtype, shape, vec![step]))
     }

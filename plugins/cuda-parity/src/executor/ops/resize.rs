@@ -5,7 +5,7 @@ use onnxport_ir::ops::resize::{Taps, sampling};
 use onnxport_ir::tensor::{DType, Kind};
 
 use super::norm::cut;
-use super::{Line, Operand, Place, Request, Scratch, Step, Work, volume};
+use super::{Line, Operand, Pointer, Request, Scratch, Step, Work, volume};
 use crate::executor::device::Grid;
 use crate::executor::source::{Kernel, tag};
 
@@ -53,21 +53,21 @@ fn resize(r: &Request<'_, '_>) -> Res<Option<Work>> {
         return Ok(Some(Work::view(0, x.dtype, x.shape.clone())));
     }
     let mut work = Work::new(x.dtype, sampling.shape.clone(), Vec::new());
-    let (mut now, mut from, mut tag) = (x.shape.clone(), Place::Input(0), own);
+    let (mut now, mut from, mut tag) = (x.shape.clone(), Pointer::Input(0), own);
     for (index, at) in moving.iter().enumerate() {
         let input = now[*at];
         now[*at] = sampling.shape[*at];
         let [_, extent, inner] = cut(&now, *at);
         let (to, made) = if index + 1 == moving.len() {
-            (Place::Output(0), own)
+            (Pointer::Output(0), own)
         } else {
             work.scratch.push(Scratch { bytes: volume(&now) as u64 * bytes, contents: Vec::new() });
-            (Place::Scratch(work.scratch.len() - 1), between)
+            (Pointer::Scratch(work.scratch.len() - 1), between)
         };
         let first = work.scratch.len();
         work.scratch.extend(tables(&sampling.axes[*at]));
         let places =
-            vec![from, Place::Scratch(first), Place::Scratch(first + 1), Place::Scratch(first + 2), to];
+            vec![from, Pointer::Scratch(first), Pointer::Scratch(first + 1), Pointer::Scratch(first + 2), to];
         let count = volume(&now);
         let kernel = Kernel::new("resample", FILE, &[("TYPE", tag), ("MADE", made)]);
         let numbers = vec![count as i64, extent, input as i64, inner];

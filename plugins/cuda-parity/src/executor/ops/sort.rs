@@ -5,7 +5,7 @@ use onnxport_ir::tensor::{DType, Kind};
 
 use super::layout::front;
 use super::norm::cut;
-use super::{Line, Made, Operand, Place, Request, Step, Work, volume};
+use super::{Line, Operand, Output, Pointer, Request, Step, Work, volume};
 use crate::executor::device::Grid;
 use crate::executor::source::{Kernel, tag};
 
@@ -27,7 +27,7 @@ fn step(
     x: &Operand,
     cut: [i64; 3],
     more: &[i64],
-    places: Vec<Place>,
+    places: Vec<Pointer>,
     how: [&str; 2],
 ) -> Option<Step> {
     let tag = tag(x.dtype).filter(|_| matches!(x.dtype.kind(), Kind::Float | Kind::Int))?;
@@ -52,7 +52,7 @@ fn extreme(r: &Request<'_, '_>, largest: bool) -> Res<Option<Work>> {
     } else {
         shape.remove(at);
     }
-    let step = step("extreme", x, cut, &more, vec![Place::Input(0), Place::Output(0)], NO_JOIN);
+    let step = step("extreme", x, cut, &more, vec![Pointer::Input(0), Pointer::Output(0)], NO_JOIN);
     Ok(step.map(|step| Work::new(DType::I64, shape, vec![step])))
 }
 
@@ -61,7 +61,7 @@ fn running(r: &Request<'_, '_>, start: &str, join: &str) -> Res<Option<Work>> {
     let Some(axis) = r.call.long(1)? else { return Err(Error::invalid("the axis is missing")) };
     let cut = cut(&x.shape, front(axis, x.shape.len())?);
     let more = [i64::from(r.call.flag("exclusive")), i64::from(r.call.flag("reverse"))];
-    let step = step("running", x, cut, &more, vec![Place::Input(0), Place::Output(0)], [start, join]);
+    let step = step("running", x, cut, &more, vec![Pointer::Input(0), Pointer::Output(0)], [start, join]);
     Ok(step.map(|step| Work::new(x.dtype, x.shape.clone(), vec![step])))
 }
 
@@ -79,12 +79,12 @@ fn top(r: &Request<'_, '_>) -> Res<Option<Work>> {
     let mut shape = x.shape.clone();
     shape[at] = count;
     let more = [k, r.call.int("largest")?];
-    let places = vec![Place::Input(0), Place::Output(0), Place::Output(1)];
+    let places = vec![Pointer::Input(0), Pointer::Output(0), Pointer::Output(1)];
     let Some(mut step) = step("top", x, cut, &more, places, NO_JOIN) else { return Ok(None) };
     if volume(&shape) == 0 {
         step.grid = Grid::Each(0);
     }
     let mut work = Work::new(x.dtype, shape.clone(), vec![step]);
-    work.made.push(Made::new(DType::I64, shape));
+    work.made.push(Output::new(DType::I64, shape));
     Ok(Some(work))
 }

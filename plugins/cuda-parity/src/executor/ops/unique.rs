@@ -4,7 +4,7 @@ use onnxport_ir::ops::Res;
 use onnxport_ir::tensor::{DType, Kind};
 
 use super::norm::cut;
-use super::{Line, Made, Place, Request, Scratch, Step, Work, volume};
+use super::{Line, Output, Pointer, Request, Scratch, Step, Work, volume};
 use crate::executor::device::Grid;
 use crate::executor::source::{Kernel, tag, unit};
 
@@ -14,9 +14,9 @@ const FILE: &str = include_str!("../../../kernels/unique.cu");
 /// The comparisons of elements beyond which slices are not held against each other.
 const COMPARISONS: usize = 1 << 28;
 
-/// What is scratch: the first slice that equals each, where that comes, how many different ones there are.
-const FIRSTS: Place = Place::Scratch(0);
-const PLACES: Place = Place::Scratch(1);
+/// Scratch: the first slice that equals each, its index, and the number of different slices.
+const FIRSTS: Pointer = Pointer::Scratch(0);
+const PLACES: Pointer = Pointer::Scratch(1);
 const DIFFERENT: usize = 2;
 
 /// The different elements, or slices along an axis; where each stood first, which one each is, and how often it stands.
@@ -35,8 +35,8 @@ fn unique(r: &Request<'_, '_>) -> Res<Option<Work>> {
     }
     let file = format!("typedef {unit} UNIT;\n{FILE}");
     let numbers = vec![outer, extent, inner, i64::from(r.call.flag("sorted"))];
-    let step = |name, more: &[Place]| {
-        let places = [Place::Input(0), FIRSTS].iter().chain(more).copied().collect();
+    let step = |name, more: &[Pointer]| {
+        let places = [Pointer::Input(0), FIRSTS].iter().chain(more).copied().collect();
         Step::new(
             Kernel::new(name, &file, &[("TYPE", tag)]),
             Grid::Each(count as u64),
@@ -44,17 +44,17 @@ fn unique(r: &Request<'_, '_>) -> Res<Option<Work>> {
             numbers.clone(),
         )
     };
-    let different = Place::Scratch(DIFFERENT);
+    let different = Pointer::Scratch(DIFFERENT);
     let steps = vec![
         step("first", &[]),
-        step("rank", &[PLACES, different, Place::Output(1), Place::Output(3)]),
-        step("pick", &[PLACES, different, Place::Output(0), Place::Output(2)]),
+        step("rank", &[PLACES, different, Pointer::Output(1), Pointer::Output(3)]),
+        step("pick", &[PLACES, different, Pointer::Output(0), Pointer::Output(2)]),
     ];
-    let list = || Made::counted(DType::I64, vec![count], 0, DIFFERENT);
+    let list = || Output::counted(DType::I64, vec![count], 0, DIFFERENT);
     let made = vec![
-        Made::counted(x.dtype, shape, at, DIFFERENT),
+        Output::counted(x.dtype, shape, at, DIFFERENT),
         list(),
-        Made::new(DType::I64, vec![count]),
+        Output::new(DType::I64, vec![count]),
         list(),
     ];
     let room = Scratch { bytes: 8 * count as u64, contents: Vec::new() };

@@ -2,11 +2,11 @@
 
 use onnxport_ir::ops::{Tensor, Traits, lookup};
 
-/// The elements beyond which a tensor is no shape.
+/// The number of elements beyond which a tensor is not a shape.
 pub(crate) const SMALL: usize = 1024;
 
 /// Whether the operator is computed on the host when its inputs are there by their nature: they are constants, extents, or
-/// made of such. What it makes is not larger than all of them together, but for ranges, whose inputs are numbers.
+/// made of such. Its result is not larger than all of them together, except for ranges, whose inputs are numbers.
 pub(crate) fn is_small_arithmetic(op: &str, inputs: &[&Tensor]) -> bool {
     computes_small(op)
         && inputs.iter().all(|x| x.len() <= SMALL)

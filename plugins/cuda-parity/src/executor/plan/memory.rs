@@ -34,8 +34,8 @@ pub(crate) struct Layout {
 
 impl Layout {
     /// Places claims so that none that are taken at once overlap. The largest are placed first, each into the smallest
-    /// gap that holds it; a second try begins with those that are taken longest. The smaller block counts.
-    pub(crate) fn of(claims: Vec<Claim>) -> Self {
+    /// gap that holds it; a second try begins with the longest claims. The smaller block counts.
+    pub(crate) fn for_claims(claims: Vec<Claim>) -> Self {
         let live = live(&claims);
         let by = |key: &dyn Fn(&Claim) -> (u64, u64)| {
             let mut order: Vec<usize> = (0..claims.len()).collect();
@@ -86,7 +86,7 @@ fn placed(claims: &[Claim], order: &[usize]) -> (Vec<u64>, u64) {
     (offsets, bytes)
 }
 
-/// The beginning of the smallest gap that holds a claim among those that are taken while it is; else their end.
+/// The beginning of the smallest gap for a claim between the claims at the same time; else their end.
 fn gap(known: &[(u64, Claim)], claim: &Claim) -> u64 {
     let (mut best, mut end) = (None, 0_u64);
     for (offset, other) in known.iter().filter(|(_, other)| other.meets(claim)) {
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn what_was_given_back_is_taken_again() {
-        let layout = Layout::of(vec![claim(4, 0, 2), claim(6, 1, 4), claim(4, 2, 5), claim(2, 3, 6)]);
+        let layout = Layout::for_claims(vec![claim(4, 0, 2), claim(6, 1, 4), claim(4, 2, 5), claim(2, 3, 6)]);
         assert_eq!((layout.bytes, layout.live), (12, 12));
         assert_eq!(layout.offsets, [6, 0, 6, 10]);
     }
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn nothing_takes_nothing() {
-        assert_eq!(Layout::of(Vec::new()), Layout::default());
+        assert_eq!(Layout::for_claims(Vec::new()), Layout::default());
     }
 
     /// Numbers that are drawn, always the same ones.
@@ -136,7 +136,7 @@ mod tests {
     }
 
     /// Of 2,000 drawn sets of claims, none has two that are taken at once in one place, and no block is larger than 1.5
-    /// times what is taken at once, or than all claims together.
+    /// times the memory taken at once, or than all claims together.
     #[test]
     fn drawn_claims_do_not_overlap_and_take_little_more_than_they_must() {
         let mut state = 7;
@@ -152,7 +152,7 @@ mod tests {
                     claim(256 * (1 + draw(&mut state, largest)), from, from + length)
                 })
                 .collect();
-            let layout = Layout::of(claims);
+            let layout = Layout::for_claims(claims);
             for (i, (a, one)) in layout.claims.iter().zip(&layout.offsets).enumerate() {
                 assert!(one + a.bytes <= layout.bytes);
                 for (b, other) in layout.claims.iter().zip(&layout.offsets).take(i) {

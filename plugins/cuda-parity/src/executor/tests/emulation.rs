@@ -1,4 +1,4 @@
-//! What the emulated device shows: barriers that are missing, products as cuBLAS is asked for them, and a device that fails.
+//! Tests on the emulated device: missing barriers, the calls of cuBLAS, and a failing device.
 
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -7,7 +7,7 @@ use onnxport_ir::tensor::DType;
 use super::kernels::{drawn, nvrtc_compiles};
 use super::{engine, outputs};
 
-/// Runs the body of a graph in blocks of 1 and of 4 threads; what comes out is what the evaluator gives, bit for bit but for
+/// Runs the body of a graph in blocks of 1 and of 4 threads; the results equal the evaluator's, bit for bit except for
 /// the kind of a NaN.
 fn agrees(body: &str, inputs: &[Tensor]) -> Vec<Value> {
     let model = Model::parse(&format!("opset 24\ngraph {{\n{body}}}\n"))
@@ -136,7 +136,7 @@ fn different_elements_are_found() {
     nvrtc_compiles(2, |name| name == "first");
 }
 
-/// Floats of every exponent, halves between codes, and what is no number, in odd counts.
+/// Floats of every exponent, halves between codes, and NaN, in odd counts.
 #[test]
 fn elements_of_less_than_a_byte_are_packed() {
     let halves = (-300..300).map(|n| f64::from(n) / 64.0);

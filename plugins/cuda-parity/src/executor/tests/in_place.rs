@@ -46,7 +46,7 @@ impl Executor for Device {
     }
 }
 
-/// A model with values of several types and a shape, which adds `bias` to what it exponentiates.
+/// A model with values of several types and a shape, which adds `bias` to exponentials.
 fn model(folder: &Path, name: &str, bias: f32) -> PathBuf {
     let text = format!(
         "opset 20\ngraph {{\n  input %x: f32[3, 50]\n  constant %b: f32[] = [{bias}]\n  constant %k: i64[1] = [2]\n  \

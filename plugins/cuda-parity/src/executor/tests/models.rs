@@ -136,7 +136,7 @@ fn memory_is_planned_before_it_is_used() {
     assert_eq!(small.counts.launches, 0);
 }
 
-/// What follows a value whose size only the run knows is allocated when it comes, within the same bound.
+/// After a value whose size only the run knows, values are allocated as they come, within the same bound.
 #[test]
 fn sizes_that_are_not_known_before_fall_back() {
     let Some(mut engine) = engine(1, 1 << 20) else { return };
@@ -155,7 +155,7 @@ fn sizes_that_are_not_known_before_fall_back() {
     }
 }
 
-/// Values inside of the graph are shown as they are computed; what is shown is not fused.
+/// Values inside the graph are shown as they are computed; shown values are not fused.
 #[test]
 fn every_value_can_be_seen() {
     let Some(mut engine) = engine(1, 1 << 20) else { return };

@@ -47,7 +47,7 @@ enum Outcome {
 }
 
 fn judge(engine: &mut Engine, case: &Path, model: &Model, lacking: &mut BTreeMap<String, u64>) -> Outcome {
-    let (folder, kinds) = (case.join("test_data_set_0"), data::Kinds::of(model));
+    let (folder, kinds) = (case.join("test_data_set_0"), data::Kinds::from_model(model));
     let Ok(inputs) = kinds.inputs(&folder) else { return Outcome::Open };
     let limits = ops::Limits { bytes: 1 << 30, steps: 2_000_000_000, ..Default::default() };
     let Ok(expected) = ops::run(model, inputs.clone(), limits) else { return Outcome::Open };

@@ -92,7 +92,7 @@ fn each(engine: &mut Engine, model: &Model, mut look: impl FnMut(ValueId, &Tenso
     engine.counts.clone()
 }
 
-/// The largest difference, as a part of the largest value; what is infinite has to be so on both sides.
+/// The largest difference, relative to the largest value; infinities must agree.
 fn off(found: &[f64], expected: &[f64]) -> f64 {
     assert_eq!(found.len(), expected.len());
     let finite = |x: f64| if x.is_finite() { x.abs() } else { 0.0 };

@@ -639,6 +639,97 @@ class Inspect(Command):
                 the command.
         """
 
+class Llm(Command):
+    def __call__(  # type: ignore[override]
+        self,
+        checkpoint: _Path,
+        *,
+        output: _Path,
+        target: Literal["genai", "onnxruntime", "onnx"] | None = None,
+        context: int | None = None,
+        dtype: Literal["f32", "f16"] | None = None,
+        last_logits: bool | None = None,
+        no_verify: bool | None = None,
+        verify: bool | None = None,
+        executor: str | None = None,
+        ort_library: _Path | None = None,
+        executor_option: str | Sequence[str] | None = None,
+        isolate: bool | None = None,
+        timeout: str | float | None = None,
+        plugin: _Path | Sequence[_Path] | None = None,
+        use: str | Sequence[str] | None = None,
+        plugin_option: str | Sequence[str] | None = None,
+        project: _Path | None = None,
+        plugin_allow: _Path | None = None,
+        on_plugin_panic: Literal["continue", "stop"] | None = None,
+        json: bool | None = None,
+        quiet: bool | None = None,
+        verbose: int | None = None,
+        color: Literal["auto", "always", "never"] | None = None,
+        plugin_timeout: str | float | None = None,
+        config: _Path | bool | None = None,
+        no_config: bool | None = None,
+        preset: str | None = None,
+        unset: str | Sequence[str] | None = None,
+        print_config: bool | None = None,
+    ) -> Result:
+        """Convert a checkpoint of a language model into a folder for a server.
+
+        Args:
+            checkpoint: A folder of transformers: config.json, the tokenizer and the
+                weights.
+            output: The folder to create.
+            target: The runtime to target: genai also writes genai_config.json, onnx uses
+                standard operators only.
+            context: The largest number of tokens, prompt included, for genai_config.json
+                [default: that of the checkpoint].
+            dtype: The element type of weights and caches [default: f16 for a checkpoint in
+                f16, otherwise f32].
+            last_logits: Compute the logits of the last token only.
+            no_verify: Do not run the model.
+            verify: False is `no_verify=True`.
+            executor: The plugin to run the model: ort for ONNX Runtime, reference for
+                onnxport's own exact but slow evaluator, or a loaded plugin [default: the first
+                available].
+            ort_library: The ONNX Runtime library; by default, onnxport searches
+                ORT_DYLIB_PATH, the active Python's packages and system folders.
+            executor_option: An option for the runtime, such as `custom_ops=PATH` for a
+                library of custom operators, or `bytes=NUMBER`, `steps=NUMBER` and
+                `seconds=NUMBER` for the budgets of the evaluator; with several executors,
+                prefix it, as in `reference:bytes=NUMBER`; can be repeated.
+            isolate: Run the model in a separate process, so that a crash or hang is
+                reported and ends nothing else.
+            timeout: Time limit in seconds for loading the model and running all cases, and
+                for PyTorch to compute expected values (300 by default).
+            plugin: A plugin library, or a folder of libraries with manifests; can be
+                repeated. Also read from ONNXPORT_PLUGIN_PATH.
+            use: The plugin to use for an operator that several plugins lower, such as
+                aten.add.Tensor=mylib; can be repeated.
+            plugin_option: A plugin option; can be repeated. `onnxport plugin info` lists
+                them.
+            project: An onnxport.toml whose plugins to load; without this option or
+                --config, plugins in a file are ignored.
+            plugin_allow: A list of libraries that may be loaded, as id = "SHA-256"; without
+                it, every library that you name may be.
+            on_plugin_panic: What to do after a plugin panics.
+            json: Print one JSON object instead of text.
+            quiet: Print only results and problems.
+            verbose: Show notes from plugins as well as warnings; repeat it for debug
+                messages.
+            color: When to use colours.
+            plugin_timeout: Time limit for one plugin call, in seconds; does not apply to
+                running a model.
+            config: Read options from this file instead of the nearest onnxport.toml in the
+                working directory or its parents, up to the root of the repository. Also read
+                from `ONNXPORT_CONFIG`.
+            no_config: Do not read options from a file.
+            preset: Also apply the file's [preset.NAME] tables, which override the others.
+                Also read from `ONNXPORT_PRESET`.
+            unset: Reset an option to its default, ignoring the file; can be repeated.
+            print_config: Print the effective options and their origins instead of running
+                the command.
+        """
+
 class Ops(Command):
     def __call__(  # type: ignore[override]
         self,

@@ -295,3 +295,20 @@ fn other_files_are_called_what_they_are() {
     std::fs::remove_file(&path).unwrap();
     assert_eq!(codes(&open(&[folder.path().to_owned()]).unwrap_err()), ["OP631"]);
 }
+
+#[test]
+fn a_checkpoint_may_lack_a_prefix_and_tied_names() {
+    let ties = [vec!["base.embed.weight".to_owned(), "head.weight".to_owned()]];
+    let keys = |stored: &[&'static str]| {
+        let names = NameMap::of_checkpoint(&stored.iter().copied().collect(), &ties, "base");
+        let keys = ["base.embed.weight", "head.weight", "base.norm.bias"].map(|name| names.key(name));
+        assert!(names.check_used().is_ok());
+        keys
+    };
+    let bare = ["embed.weight", "embed.weight", "norm.bias"];
+    assert_eq!(keys(&["embed.weight", "norm.bias"]), bare);
+    let own = "base.embed.weight";
+    assert_eq!(keys(&[own, "base.norm.bias"]), [own, own, "base.norm.bias"]);
+    assert_eq!(keys(&["head.weight", "base.norm.bias"]), ["head.weight", "head.weight", "base.norm.bias"]);
+    assert_eq!(keys(&[own, "head.weight", "base.norm.bias"]), [own, "head.weight", "base.norm.bias"]);
+}

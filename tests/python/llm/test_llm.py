@@ -164,21 +164,6 @@ def test_the_package_converts_within_python(folder, tmp_path):
         assert (tmp_path / "out" / path.name).read_bytes() == path.read_bytes()
 
 
-def test_a_checkpoint_without_its_prefix_is_bound(folder, tmp_path):
-    from safetensors.torch import load_file, save_file
-
-    checkpoint, out, _ = folder("gpt2")
-    shutil.copytree(checkpoint, tmp_path / "bare", ignore=shutil.ignore_patterns("*safetensors*"))
-    tensors = {}
-    for shard in checkpoint.glob("*.safetensors"):
-        tensors |= load_file(shard)
-    bare = {name.removeprefix("transformer."): tensor for name, tensor in tensors.items()}
-    save_file(bare, tmp_path / "bare" / "model.safetensors")
-    llm(tmp_path / "bare", tmp_path / "out", "--no-verify")
-    data = (tmp_path / "out" / "model.onnx.data").read_bytes()
-    assert data == (out / "model.onnx.data").read_bytes()
-
-
 def refusal(checkpoint: Path, output: Path, exit_code: int, *options: str) -> dict:
     """The error of a command that leaves nothing behind."""
     before = sorted(output.parent.iterdir())
@@ -210,9 +195,6 @@ def test_weights_of_another_size_are_refused(folder, tmp_path):
     path.write_text(json.dumps({**config, "intermediate_size": 80}))
     error = refusal(tmp_path / "wider", tmp_path / "out", 5)
     assert error["code"] == "OP634"
-    path.write_text(json.dumps({**config, "num_hidden_layers": 3}))
-    error = refusal(tmp_path / "wider", tmp_path / "out", 5)
-    assert error["code"] == "OP632"
 
 
 def test_other_architectures_are_refused(tmp_path):

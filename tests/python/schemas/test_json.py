@@ -15,6 +15,7 @@ import pytest
 import torch
 from jsonschema import Draft202012Validator
 
+from tests.python.llm import checkpoints
 from tests.python.onnx_runtime import binary, library
 
 ROOT = Path(__file__).parents[3]
@@ -62,10 +63,11 @@ class Refused(torch.nn.Module):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Return a folder with a program that cannot be converted, and a plugin library."""
+    """Return a folder with a refused program, a checkpoint, and a plugin library."""
     folder = tmp_path_factory.mktemp("json")
     program = torch.export.export(Refused(), (torch.arange(6),))
     torch.export.save(program, folder / "refused.pt2")
+    checkpoints.save(checkpoints.build("gpt2"), folder / "checkpoint")
     (folder / "onnxport.toml").write_text(
         "[convert]\nopset = 21\n[preset.small.convert]\nmanifest = true\n"
     )
@@ -135,6 +137,8 @@ RUNS = [
     ("package", [f"a={MLP}", f"b={MLP}", "-o", "pack", "--dtype", "f16", *PACK_REPORTS], 0),
     ("package", [f"a={MLP}", "-o", "pack2", "--plan"], 0),
     ("package", ["refused.pt2", "-o", "pack3"], 3),
+    ("llm", ["checkpoint", "-o", "llm"], 0),
+    ("llm", ["no", "-o", "llm2"], 5),
     ("weights bind", ["waiting.onnx", "--from", MLP, "-o", "bound.onnx"], 0),
     ("weights bind", ["no.onnx", "--from", MLP, "-o", "bound.onnx"], 5),
     ("explain", [], 0),

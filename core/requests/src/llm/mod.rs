@@ -153,7 +153,12 @@ impl Request for LlmRequest {
         progress.stage("reading the weights");
         let weights = WeightSet::open(std::slice::from_ref(&self.checkpoint), None)?;
         refuse_encoded(&weights)?;
-        let folder = NewFolder::new(&self.output)?;
+        let folder = NewFolder::new(&self.output).map_err(|mut report| {
+            for problem in &mut report.diagnostics {
+                problem.help.get_or_insert_with(|| "choose another folder with `--output`".to_owned());
+            }
+            report
+        })?;
         let capturing = stage("capture");
         let decoder = self.capture(&folder, progress)?;
         drop(capturing);

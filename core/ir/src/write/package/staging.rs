@@ -113,13 +113,15 @@ impl Staging {
     ///
     /// # Errors
     /// Those of [`publish`](Self::publish).
-    pub(super) fn publish_part(self, part: &Path, folder: &Path) -> io::Result<()> {
+    pub(super) fn publish_part(mut self, part: &Path, folder: &Path) -> io::Result<()> {
         sync::folder(part);
         let _guard = interrupt::publishing();
         let _lock = lock::folder(parent(folder))?;
         if folder.symlink_metadata().is_ok() {
             return Err(exists());
         }
+        // Some systems do not rename out of a folder that is open.
+        self.lock = None;
         fs::rename(part, folder)?;
         sync::folder(parent(folder));
         Ok(())

@@ -169,7 +169,7 @@ impl Conversion {
         self
     }
 
-    /// Starts PyTorch, which loads the program while it is converted, where `reference` will ask it for what calls must give.
+    /// Starts PyTorch, which loads the program while it is converted, if `reference` needs expected values from it.
     #[must_use]
     pub fn refer_ahead(mut self, reference: Reference) -> Self {
         let path = self.path.as_deref().filter(|_| !self.reweighted);
@@ -230,7 +230,7 @@ impl Conversion {
     }
 
     /// Returns the calls to verify a model of this program with, specialized to the sizes `fixed`: the recorded ones,
-    /// and those that `drawing` draws from the first of them.
+    /// and calls that `drawing` generates from the first of them.
     ///
     /// # Errors
     /// `OP704` if none is recorded, or they do not belong to the program; `OP710` for a rule that fits no input.

@@ -248,7 +248,7 @@ impl Host {
         Ok(())
     }
 
-    /// The next step for a user who names the plugin `id`, which is not there: how to get it, or else those that there are.
+    /// The next step for a user who names the plugin `id`, which is not there: how to get it, or else the available ones.
     pub(crate) fn instead_of(&self, id: &str, there: &[&str]) -> String {
         let absent = self.absent.iter().find(|absent| absent.id == id);
         absent.map_or_else(|| format!("there are {}", there.join(", ")), |absent| absent.help.to_owned())

@@ -1,4 +1,4 @@
-//! What is asked of a node, as words of a line.
+//! Conditions on a node, as words of a line.
 
 use super::fit::{bind, dtype};
 use crate::ir::opset::OpSchema;
@@ -9,7 +9,7 @@ use crate::tensor::DType;
 ///
 /// ```text
 /// T=f16,f64            a type variable, or an input or output, is one of these
-/// reduction=add,mul    an attribute is one of these; what a node does not state is ONNX's default
+/// reduction=add,mul    an attribute is one of these; ONNX's default if the node does not state it
 /// reduction!=none      an attribute is none of these
 /// output_padding>=strides   an element of one attribute is not below that of the other
 /// strides==kernel_shape     two attributes are the same
@@ -86,7 +86,7 @@ impl Condition {
     }
 }
 
-/// What an attribute is: as the node states it, or else by default.
+/// The value of an attribute: stated, or else the default.
 pub(super) fn stated(node: &Node, schema: &OpSchema, name: &str) -> Option<Attr> {
     let default = || schema.attributes.iter().find(|a| a.name == name)?.default.map(Attr::from);
     node.attr(name).cloned().or_else(default)

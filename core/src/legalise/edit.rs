@@ -44,7 +44,7 @@ pub(super) fn apply(
             if let Some(narrow) =
                 graph.nodes[node].outputs.get(index).copied().flatten().filter(|_| within.bits() < of.bits())
             {
-                // What reads it in the lower type again needs no way there and back.
+                // A reader that casts back to the lower type needs no casts.
                 casts.insert((value, within), narrow);
             }
         }
@@ -74,7 +74,7 @@ fn cast(graph: &mut Graph, node: NodeId, value: ValueId, to: DType) -> ValueId {
     graph.nodes[made].outputs.first().copied().flatten().unwrap_or(value)
 }
 
-/// What the cast `made` gives, when `value` is a small constant and no weight.
+/// The result of the cast `made`, if `value` is a small constant and not a weight.
 fn folded(graph: &Graph, made: NodeId, value: ValueId) -> Option<LazyTensor> {
     let data = graph.initializer(value).filter(|_| !graph.is_weight(value))?;
     if data.byte_len()? > FOLDED {

@@ -11,7 +11,7 @@ use crate::tensor::DType;
 /// The variables of a signature that are to stand for another type.
 pub(super) type Variables = SmallVec<[(u8, DType, DType); 2]>;
 
-/// What is to be done with a node.
+/// The treatment of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// Nothing: the target takes it, or nobody knows.
@@ -42,10 +42,10 @@ pub(super) fn variable(formal: &Formal) -> Option<u8> {
     }
 }
 
-/// What each variable of a signature stands for, and whether an input says so.
+/// The type of each variable of a signature, and whether it comes from an input.
 type Bound = SmallVec<[Option<(DType, bool)>; 4]>;
 
-/// What each variable stands for.
+/// The type of each variable.
 pub(super) fn bind(graph: &Graph, node: &Node, schema: &OpSchema) -> Bound {
     let mut bound: Bound = smallvec![None; schema.type_vars.len()];
     for (formals, values, input) in
@@ -69,7 +69,7 @@ struct Asked<'a> {
     schema: &'static OpSchema,
     target: &'a Target,
     bound: Bound,
-    /// What the kernels do not do of such a node.
+    /// The restrictions of the kernels for such a node.
     gaps: Vec<&'a Gap>,
 }
 
@@ -97,7 +97,7 @@ impl<'a> Asked<'a> {
         types.any(|(of, types)| of == name && types.contains(&dtype))
     }
 
-    /// What a formal that a kernel restricts by its name is; kernels may so restrict one input or output.
+    /// The type of a formal that a kernel restricts by its name; kernels may so restrict one input or output.
     fn place(&self, name: &str) -> Option<DType> {
         let place = |formals: &[Formal]| formals.iter().position(|f| f.name == name);
         match (place(self.schema.inputs), place(self.schema.outputs)) {
@@ -161,9 +161,9 @@ impl<'a> Asked<'a> {
 /// How a target takes a node as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Taken {
-    /// By a kernel; also what nothing is known of.
+    /// By a kernel, or unknown.
     Kernel,
-    /// As what the operator is made of by ONNX's definition.
+    /// By the operators of ONNX's definition.
     Apart,
     /// Not at all, or only by leaving it to others.
     Not,
@@ -174,7 +174,7 @@ pub(super) fn takes(graph: &Graph, opset: i64, target: &Target, node: NodeId, ch
     Asked::new(graph, opset, target, node).map_or(Taken::Kernel, |asked| asked.taken(opset, changes))
 }
 
-/// What is to be done with `node`.
+/// The treatment of `node`.
 pub(super) fn judge(graph: &Graph, opset: i64, target: &Target, node: NodeId) -> Verdict {
     let Some(asked) = Asked::new(graph, opset, target, node) else { return Verdict::Fits };
     let (node, since) = (asked.node, i64::from(asked.schema.since));

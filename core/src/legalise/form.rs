@@ -51,12 +51,12 @@ pub(super) const FILES: &[&str] = &[
 /// The bytes that constants of a form may take.
 const FOLDED: u64 = 1024;
 
-/// What an operator is made of, or in which types it computes.
+/// The expansion of an operator, or the types in which it computes.
 #[derive(Clone, Debug)]
 pub struct Form {
     /// The operator.
     pub operator: String,
-    /// What is asked of a node, as it is written.
+    /// The condition on a node, as written.
     pub condition: String,
     /// What it is, in words.
     pub about: String,
@@ -71,7 +71,7 @@ enum Means {
     Body(Box<Graph>),
 }
 
-/// What takes the place of a node.
+/// The replacement of a node.
 #[derive(Debug)]
 pub(super) enum Plan {
     /// The same operator in other types.
@@ -171,7 +171,7 @@ impl Form {
     }
 }
 
-/// The operators of a form, each once, but for those that compute constants.
+/// The operators of a form, each once, without the ones that compute constants.
 fn operators(graph: &Graph) -> String {
     let (mut seen, mut constants): (Vec<&str>, FxHashSet<_>) = (Vec::new(), FxHashSet::default());
     constants.extend(graph.initializers.iter().map(|constant| constant.value));
@@ -186,7 +186,7 @@ fn operators(graph: &Graph) -> String {
     seen.join(", ")
 }
 
-/// A node, and what surrounds it.
+/// A node in its graph.
 pub(super) struct Site<'a> {
     pub(super) graph: &'a Graph,
     pub(super) symbols: &'a mut Symbols,
@@ -272,8 +272,8 @@ fn specialise(body: &Graph, place: &mut Site<'_>, schema: &OpSchema) -> Option<G
     Some(scratch.graph)
 }
 
-/// What a `Constant`, or the `Shape` of constant extents, gives; `None` inside for other nodes, outside where an attribute
-/// that a form needs is not there.
+/// The result of a `Constant`, or of the `Shape` of constant extents; `None` inside for other nodes, outside if an
+/// attribute that a form needs is missing.
 #[expect(clippy::option_option, reason = "a form that cannot be used, and a node that is no constant")]
 fn known(graph: &Graph, opset: i64, node: NodeId) -> Option<Option<LazyTensor>> {
     let data = &graph.nodes[node];

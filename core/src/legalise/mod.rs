@@ -1,4 +1,4 @@
-//! Legalising: what the target of a conversion has no kernel for is computed in another type.
+//! Legalization: operators without a kernel in the target are computed in another type.
 //!
 //! Lowerings, rules and passes speak ONNX; what a runtime lacks is data ([`Target`]). This stage looks at each node that the
 //! target has no kernel for. Where another form of the operator is known ([`forms`]), all of which the target has, that
@@ -35,12 +35,12 @@ pub use target::{BUILT_IN, Target};
 use fit::{Taken, Variables, Verdict};
 use form::{Plan, Site};
 
-/// For what a model is made.
+/// The target of a model.
 #[derive(Clone, Debug)]
 pub struct LegaliseOptions {
     /// The target.
     pub target: Arc<Target>,
-    /// Whether the user asked for it: what it does not run is an error then.
+    /// Whether the user asked for it: then an unsupported operator is an error.
     pub demanded: bool,
     /// Whether nodes that the target runs keep their results bit by bit. If not, a more exact form may stand for a node
     /// that the target would expand.

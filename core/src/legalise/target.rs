@@ -1,4 +1,4 @@
-//! What a target takes, as data.
+//! The capabilities of a target, as data.
 
 use std::fmt;
 use std::path::Path;
@@ -31,7 +31,7 @@ struct Entry {
     types: Option<Types>,
 }
 
-/// What a kernel does not do, though it is there.
+/// A restriction of a kernel.
 #[derive(Clone, Debug)]
 pub(super) struct Gap {
     versions: (i64, i64),
@@ -41,7 +41,7 @@ pub(super) struct Gap {
     pub(super) conditions: Vec<Condition>,
 }
 
-/// What is known of an operator.
+/// The kernels of an operator.
 #[derive(Clone, Debug, Default)]
 struct Known {
     /// By the version of the operator.
@@ -95,17 +95,17 @@ impl Known {
     }
 }
 
-/// A runtime, with what it takes: read from a text of lines.
+/// A runtime with its capabilities, read from a text of lines.
 ///
 /// ```text
-/// target NAME                       what it is called
-/// version TEXT, provider TEXT       of what the table was made
+/// target NAME                       its name
+/// version TEXT, provider TEXT       the source of the table
 /// kernel OP VERSIONS VAR=TYPES …    it takes this version of the operator, or these: 13 or 7-12
 /// expand OP OPSETS VAR=TYPES | any  it takes the operator apart in models of these opsets
 /// lacks OP VERSIONS VAR=TYPES WHERE the kernel does not take these types, or none, where this holds: reduction=add,mul
 /// itself TYPE in TYPE               where the second type is taken, the first one is as well
 /// leave TYPE                        nodes of this type are left alone
-/// compute TYPE in TYPE              where there is no kernel for the first type, the second one will do
+/// compute TYPE in TYPE              computes in the second type if there is no kernel for the first
 /// ```
 ///
 /// Types are separated by commas; those of no tensor are not listed. `#` starts a comment.
@@ -143,7 +143,7 @@ impl Target {
         Self { name: name.to_owned(), ..Self::default() }
     }
 
-    /// ONNX Runtime. What its CPU provider lacks is computed in another type; bfloat16 is left to other providers.
+    /// ONNX Runtime. Types that its CPU provider lacks are computed in another type; bfloat16 is left to other providers.
     pub fn onnxruntime() -> Arc<Self> {
         static TABLE: LazyLock<Arc<Target>> = LazyLock::new(|| {
             // The table is made by a script and a test reads every line.
@@ -181,7 +181,7 @@ impl Target {
         }
     }
 
-    /// Reads all but what is said about operators, which is read when it is asked for.
+    /// Reads everything except the lines about operators, which are read on demand.
     fn indexed(text: &str) -> Result<Self, Diagnostic> {
         let mut target = Self::default();
         for (index, line) in text.lines().enumerate() {
@@ -237,7 +237,7 @@ impl Target {
         &self.version
     }
 
-    /// Whether no table says what it lacks.
+    /// Whether it has no table of kernels.
     pub fn takes_everything(&self) -> bool {
         self.operators.is_empty()
     }
@@ -252,7 +252,7 @@ impl Target {
         entries(self.known(op).map(|known| &known.expansions), opset)
     }
 
-    /// What its kernels for this version do not do.
+    /// The restrictions of its kernels for this version.
     pub(super) fn gaps(&self, op: &str, since: i64) -> impl Iterator<Item = &Gap> {
         let gaps = self.known(op).map_or(&[][..], |known| &known.gaps);
         gaps.iter().filter(move |gap| (gap.versions.0..=gap.versions.1).contains(&since))
@@ -286,7 +286,7 @@ impl fmt::Display for Target {
     }
 }
 
-/// What is left of a line without its comment, if anything is.
+/// A line without its comment, unless it is empty.
 fn line_of(line: &str) -> Option<&str> {
     let line = line.split_once('#').map_or(line, |(line, _)| line).trim();
     (!line.is_empty()).then_some(line)

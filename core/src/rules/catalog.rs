@@ -72,7 +72,7 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// Adds the rules and passes of `plugin`, called `id`; reports those that cannot be compiled.
+    /// Adds the rules and passes of `plugin`, called `id`; reports any that cannot be compiled.
     pub(crate) fn add(
         &mut self,
         plugin: usize,

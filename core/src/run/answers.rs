@@ -1,4 +1,4 @@
-//! Checks that the outputs of a runtime are those that the model declares.
+//! Checks the outputs of a runtime against the model's declarations.
 
 use super::Computed;
 use crate::diagnose::{Code, Diagnostic};

@@ -1,4 +1,4 @@
-//! What sizes must satisfy so that the program itself would take them: the guards that it records, and the
+//! Constraints on the sizes that the program accepts: the guards that it records, and the
 //! equalities between axes that its calls imply.
 
 use super::Port;
@@ -238,7 +238,7 @@ fn unwrapped(text: &str) -> &str {
     text.strip_prefix('(').and_then(|t| t.strip_suffix(')')).unwrap_or(text)
 }
 
-/// The placeholder that `'past'][0][1]…` means after its `L[`, and what follows.
+/// The placeholder that `'past'][0][1]…` means after its `L[`, and the rest.
 fn path(text: &str) -> Option<(String, &str)> {
     let (first, mut rest) = text.split_once(']')?;
     let key = |text: &str| text.trim_matches(['\'', '"']).to_owned();

@@ -16,7 +16,7 @@ use crate::sym::{Dim, Range, Substitution, SymId, Symbol, Symbols};
 /// How often equalities are followed from one symbol to another.
 const ROUNDS: usize = 8;
 
-/// Makes a program one for the given sizes only. What follows from them is a number too: expressions, other
+/// Specializes a program to the given sizes. Sizes that follow from them become numbers too: expressions, other
 /// dimensions that the program requires to be equal, and symbolic integers that are arguments. A program that
 /// has the sizes already stays as it is.
 ///
@@ -176,7 +176,7 @@ impl Fixing {
         }
     }
 
-    /// Follows what the program requires of its sizes, until nothing new is known.
+    /// Propagates the program's requirements of its sizes, until nothing new is known.
     fn follow(&mut self, program: &Program, schemas: &Schemas) -> Constraints {
         let implied = meta::implied(program, schemas);
         let mut constraints = Constraints::new(implied, &program.guards, ports(program));
@@ -250,7 +250,7 @@ impl Fixing {
     }
 
     /// The other sizes with which the program was traced need not fit the new ones. They are made to, by the
-    /// guards, or forgotten: what they contradict would look like a defect of the file.
+    /// guards, or forgotten: a contradiction would look like a defect of the file.
     fn hints(&self, program: &mut Program, constraints: &Constraints) {
         let symbols = &mut program.symbols;
         let known = |(id, symbol): (SymId, &Symbol)| Some((id, self.with.get(id).or(symbol.hint)?));
@@ -338,7 +338,7 @@ impl Fixing {
         }
     }
 
-    /// Refuses what an assertion of the program would refuse. Only comparisons of numbers are understood.
+    /// Refuses sizes that an assertion of the program refuses. Only comparisons of numbers are understood.
     fn assertions(&mut self, body: &Body, schemas: &Schemas) {
         let mut wrong: FxHashMap<Val, String> = FxHashMap::default();
         for call in &body.calls {
@@ -457,7 +457,7 @@ fn comparison(call: &Call) -> Option<(bool, String)> {
     Some((holds, format!("{a} {spelled} {b}")))
 }
 
-/// Tells conditions what comparisons of numbers come to, so that normalising leaves one branch of them.
+/// Evaluates comparisons of numbers in conditions, so that normalization leaves one branch.
 fn decide(body: &mut Body) {
     let mut known: FxHashMap<Val, bool> = FxHashMap::default();
     for call in &mut body.calls {

@@ -1,4 +1,4 @@
-//! Sizes at equal distances: what divisibility and equations between integers leave of a symbol.
+//! Sizes at equal distances: the values of a symbol under divisibility and equations between integers.
 
 use crate::sym::{Dim, Empty, Expr, Range, SymId, Symbols, Term};
 

@@ -252,7 +252,7 @@ impl Prepared {
             let mut same = vec![(apart, *relation)];
             same.extend(with_remainders(symbols, apart).map(|apart| (apart, *relation)));
             forms.push(same);
-            // Both sides: what cancels in their difference may overflow in them.
+            // Both sides: terms that cancel in their difference may overflow in them.
             symbols_in(symbols, *a, &mut found);
             symbols_in(symbols, *b, &mut found);
         }

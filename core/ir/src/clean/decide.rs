@@ -7,7 +7,7 @@ use crate::tensor::{DType, LazyTensor};
 /// values; returns how many nodes were removed.
 pub(super) fn graph(graph: &mut Graph) -> usize {
     let mut count = 0;
-    // Nested nodes come later: those that move out of a block are then visited in their new block.
+    // Nested nodes come later: nodes that move out of a block are then visited in their new block.
     let nodes: Vec<NodeId> = graph.nodes.ids().collect();
     for node in nodes {
         let data = &graph.nodes[node];

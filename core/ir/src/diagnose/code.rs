@@ -44,7 +44,7 @@ codes! {
     USAGE = "OP001";
     /// A file of options, onnxport.toml, cannot be read, or is not TOML.
     CONFIG_FILE = "OP002";
-    /// A file of options has a table of no command, or a key that is no option.
+    /// A file of options has a table that is not a command, or a key that is not an option.
     CONFIG_KEY = "OP003";
     /// An option in a file has a value that it does not take.
     CONFIG_VALUE = "OP004";
@@ -112,13 +112,13 @@ codes! {
     /// A plugin defined a local function again, with another body.
     LOWER_FUNCTION = "OP308";
     /// The program does not take a size that the user asked for: it is outside of the range of its symbol, or
-    /// against a guard, an assertion or what its calls require.
+    /// against a guard, an assertion or a requirement of its calls.
     LOWER_SIZE = "OP309";
     /// The program takes only some of the sizes that were declared.
     LOWER_RANGE = "OP310";
     /// An axis that the user requires to be dynamic has a fixed size, or fewer sizes than were declared.
     LOWER_DYNAMIC = "OP311";
-    /// The graph breaks a rule of ONNX or disagrees with what the program states.
+    /// The graph breaks a rule of ONNX or contradicts the program.
     VALIDATE = "OP401";
     /// A rule's patch was not sound: a type, a shape, a use or an operator. The graph was left as it was.
     OPTIMISE_PATCH = "OP402";
@@ -146,13 +146,13 @@ codes! {
     OPTIMISE_EQUAL_SIZES = "OP413";
     /// The backend that was asked for does not exist, or two plugins have it.
     BACKEND_UNKNOWN = "OP501";
-    /// What a backend says that it can take is malformed.
+    /// The stated capabilities of a backend are malformed.
     BACKEND_CAPABILITIES = "OP502";
     /// A backend claims nodes that it was not offered, or one of them twice.
     BACKEND_CLAIM = "OP503";
     /// A backend refused to compile a region, whose nodes stay as they are.
     BACKEND_REFUSED = "OP504";
-    /// What a backend compiled cannot stand for the region: it has other outputs, or uses other values.
+    /// The compiled form of a region does not fit: it has other outputs, or uses other values.
     BACKEND_REPLACEMENT = "OP505";
     /// A backend took nothing of the model.
     BACKEND_NOTHING = "OP506";
@@ -179,7 +179,7 @@ codes! {
     WRITE_NAME = "OP616";
     /// The system starts no thread: a limit on processes or memory is reached.
     THREAD = "OP617";
-    /// A report does not say what the model is: it, or the model, was changed.
+    /// A report does not fit the model: one of them was changed.
     WRITE_REPORT = "OP618";
     /// A program or a model has no bytes for some of its weights: it was exported with fake tensors or on
     /// the meta device, or they were taken out. Give them with `--weights` or `onnxport weights bind`.
@@ -221,7 +221,7 @@ codes! {
     WEIGHT_VALUE = "OP660";
     /// The smallest piece in which a weight can be transformed takes more memory than is allowed.
     WEIGHT_BUDGET = "OP661";
-    /// What was asked to happen to weights cannot be done: an unknown scheme, a form that the opset lacks.
+    /// A requested change of weights is not possible: an unknown scheme, a form that the opset lacks.
     WEIGHT_SCHEME = "OP662";
     /// A pattern that selects weights matches none.
     WEIGHT_PATTERN = "OP663";
@@ -229,7 +229,7 @@ codes! {
     WEIGHT_KEPT = "OP664";
     /// A plugin cannot make or change a weight.
     WEIGHT_PLUGIN = "OP665";
-    /// Products round what they multiply quantised weights with.
+    /// Products round the operand of quantized weights.
     WEIGHT_OPERAND = "OP666";
     /// The outputs differ from the expected values.
     VERIFY_MISMATCH = "OP701";
@@ -241,9 +241,9 @@ codes! {
     VERIFY_EXPECTED = "OP704";
     /// The executor did not come back in the time that it has.
     VERIFY_TIMEOUT = "OP705";
-    /// PyTorch, which runs the program, cannot say what the model must compute.
+    /// PyTorch, which runs the program, cannot compute expected values.
     VERIFY_REFERENCE = "OP706";
-    /// A node of a model computes something else than the reference, though what it reads agrees.
+    /// A node of a model diverges from the reference, although its inputs agree.
     VERIFY_DEPARTS = "OP707";
     /// The process that an executor has for itself ended in the middle of its work.
     VERIFY_CRASH = "OP708";
@@ -251,11 +251,11 @@ codes! {
     VERIFY_ANSWER = "OP709";
     /// A value for an input of a model is missing, or is not one that the model takes.
     RUN_INPUT = "OP710";
-    /// A step of the optimizer changed what a model computes.
+    /// A step of the optimizer changed the results of a model.
     VERIFY_STEP = "OP711";
     /// A module of a program does not convert, or computes something else.
     VERIFY_MODULE = "OP712";
-    /// A profile cannot be read, or says nothing of what is asked.
+    /// A profile cannot be read, or lacks the requested data.
     RUN_PROFILE = "OP713";
     /// The captured program computes something else than its module.
     VERIFY_CAPTURE = "OP714";
@@ -269,7 +269,7 @@ codes! {
     PLUGIN_FILE = "OP803";
     /// A plugin is built for another version of the plugin contract.
     PLUGIN_VERSION = "OP804";
-    /// A plugin's manifest is malformed, or the library is not what it describes.
+    /// A plugin's manifest is malformed, or does not describe the library.
     PLUGIN_MANIFEST = "OP805";
     /// Two plugins have the same id.
     PLUGIN_TWICE = "OP806";
@@ -281,7 +281,7 @@ codes! {
     PLUGIN_TIMEOUT = "OP811";
     /// A plugin ended the process: it aborted, called `exit`, or accessed memory that is not there.
     PLUGIN_CRASH = "OP812";
-    /// A library is not on the list of those that may be loaded, or is another file than the one listed.
+    /// A library is not on the list of allowed ones, or is another file than the one listed.
     PLUGIN_ALLOW = "OP813";
     /// An option of a plugin does not exist, has a value that it cannot have, or is missing.
     PLUGIN_OPTION = "OP820";

@@ -1,4 +1,4 @@
-//! Values: what nodes read and define.
+//! Values, which nodes read and define.
 
 use smallvec::SmallVec;
 

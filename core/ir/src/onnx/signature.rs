@@ -102,7 +102,7 @@ impl Head {
 }
 
 /// A continuation of a model's message that declares more outputs, whose types a reader infers. Nested messages of
-/// protocol buffers that occur twice are merged, and what repeats is appended.
+/// protocol buffers that occur twice are merged, and repeated fields are appended.
 pub fn further_outputs<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<u8> {
     let named = |name: &str| ValueInfoProto { name: Some(name.to_owned()), ..ValueInfoProto::default() };
     let graph = GraphProto { output: names.into_iter().map(named).collect(), ..GraphProto::default() };

@@ -1,4 +1,4 @@
-//! Recorded types of values agree with those inferred from their nodes and with those that the program states.
+//! Recorded types of values agree with the types inferred from their nodes and the types that the program states.
 
 use std::borrow::Cow;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! Ranges against what guards say of each size.
+//! Ranges, compared with the guards at each size.
 
 use super::*;
 
@@ -111,7 +111,7 @@ fn a_declared_range_is_no_restriction() {
     let found = effective(&program, &Schemas::default(), &Naming::default());
     assert_eq!(shown(&found), ["2 to 64", "at least 2"]);
     assert!(found.diagnostics().is_empty());
-    // An export states what a guard says of an open size as its range, too.
+    // An export also states a guard on an open size as its range.
     let guarded = declared.replace("graph {", "guard \"L['x'].size()[0] <= 64\"\ngraph {");
     let program = Program::parse(&guarded).expect("a program");
     assert_eq!(effective(&program, &Schemas::default(), &Naming::default()).narrowed.len(), 1);

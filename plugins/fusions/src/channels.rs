@@ -5,8 +5,8 @@ use onnxport_sdk::prelude::*;
 use crate::norms::by_channel;
 
 rules! {
-    /// A factor and a shift for each channel of an image are a batch normalisation of what has the mean 0 and the variance 1:
-    /// it goes over the image once. It comes behind rules that find more in the sum.
+    /// A factor and a shift for each channel of an image become a batch normalization with mean 0 and variance 1, which
+    /// reads the image once. It runs after rules that match more of the sum.
     scale_and_shift (class = bounded(ulps = 4), opset = 15.., priority = -1):
         Add(Mul(x: [_, C, _, ..], const scale), const bias) => normed(cx, x, [scale, bias], C);
 }

@@ -54,7 +54,7 @@ fn attends(matched: &Matched<'_>, q: ValueRef<'_>, bias: Option<ValueRef<'_>>, a
     Ok(())
 }
 
-/// What the scores are multiplied by: the product of `factors`, or the reciprocal of `root`.
+/// The factor of the scores: the product of `factors`, or the reciprocal of `root`.
 fn scale(factors: [Option<ValueRef<'_>>; 3], root: Option<ValueRef<'_>>) -> Res<f32> {
     let mut scale = 1.0;
     for factor in factors.into_iter().flatten() {
@@ -99,7 +99,7 @@ fn attention<'h>(
     Ok(cx.transpose(cx.reshape(made, &[0, 0, heads, width]), &[0, 2, 1, 3]))
 }
 
-/// `x: [B, L, H, D]` as `[B, L, H * D]`: what it was before it was divided, where it was.
+/// `x: [B, L, H, D]` as `[B, L, H * D]`: the value before its division into heads, if there is one.
 fn joined<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>) -> Res<ValueRef<'h>> {
     let shape = cx.shape(x)?;
     let [batch, length, heads, width] = shape.as_slice() else { return Err("it has no four axes".into()) };

@@ -1,11 +1,11 @@
-//! What ONNX Runtime's kernels take, as it was measured: `kernels.tsv`, which `python -m benches.runtime.kernels` makes.
+//! The measured times of ONNX Runtime's kernels: `kernels.tsv`, which `python -m benches.runtime.kernels` writes.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use onnxport_sdk::prelude::*;
 
-/// A form has to take less than this part of the time of what it stands for: the rest is noise.
+/// A form must take less than this part of the time of the nodes that it replaces; the rest is noise.
 const GAIN: f64 = 0.97;
 
 /// The ratios of a form's times to those of the plain one, a size each.
@@ -22,7 +22,7 @@ static RATIOS: LazyLock<BTreeMap<&str, Vec<f64>>> = LazyLock::new(|| {
     ratios
 });
 
-/// Refuses a form that was not measured to be faster than what it stands for, by the geometric mean over the sizes.
+/// Refuses a form that was not measured to be faster than the nodes that it replaces, by the geometric mean over the sizes.
 pub(crate) fn pays(form: &str) -> Res<()> {
     let ratios = RATIOS.get(form).ok_or_else(|| format!("the kernel of {form} was not measured"))?;
     let mean = (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp();

@@ -1,23 +1,23 @@
-//! Elements that change their places.
+//! Rearranged elements.
 
 use onnxport_sdk::prelude::*;
 
 rules! {
-    /// A block of channels that becomes a block of places: the channels of a block stand one behind the other.
+    /// A block of channels that becomes a block of pixels; the channels of a block are adjacent.
     depth_to_space (class = exact, opset = 13..):
         let blocks = Reshape(x, _, ..);
         let turned = Transpose(blocks: [B, C, R, R, H, W], perm = [0, 1, 4, 2, 5, 3]);
         Reshape(turned: [B, C, H, R, W, R], _, ..) if are_blocks(Some(x), matched.root().output(0), [B, C, R, H, W])
         => DepthToSpace(x, blocksize = R.as_const().ok_or("the block is not known")?, mode = "CRD");
 
-    /// The same, where the places of a block stand one behind the other.
+    /// The same, if equal positions in the blocks are adjacent.
     depth_to_space_by_places (class = exact, opset = 13..):
         let blocks = Reshape(x, _, ..);
         let turned = Transpose(blocks: [B, R, R, C, H, W], perm = [0, 3, 4, 1, 5, 2]);
         Reshape(turned: [B, C, H, R, W, R], _, ..) if are_blocks(Some(x), matched.root().output(0), [B, C, R, H, W])
         => DepthToSpace(x, blocksize = R.as_const().ok_or("the block is not known")?);
 
-    /// A block of places that becomes a block of channels: the places of a block stand in front of the channels.
+    /// A block of pixels that becomes a block of channels, with the pixels before the channels.
     space_to_depth (class = exact, opset = 13..):
         let blocks = Reshape(x, _, ..);
         let turned = Transpose(blocks: [B, C, H, R, W, R], perm = [0, 3, 5, 1, 2, 4]);

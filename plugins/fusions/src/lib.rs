@@ -1,5 +1,5 @@
-//! Fusions: what several operators compute, one does. Sums and products are rounded in another order than before, so that
-//! results differ in the last places; each rule states by how much.
+//! Fusions: one operator replaces several. Sums and products are rounded in another order, so results differ in the last
+//! digits; each rule states a bound.
 //!
 //! Operators of ONNX from the opset that brought them; and forms for ONNX Runtime, which its kernels were measured to be
 //! faster at ([`kernels`]).

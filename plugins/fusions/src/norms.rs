@@ -22,7 +22,7 @@ rules! {
         if is_float(x, 17).and_then(|()| is_last(axes, x)).and_then(|()| is_last(inner, x))
         => LayerNormalization(x, scale, bias, axis = -1, epsilon = single(epsilon));
 
-    /// The same over the places of an image, with a scale for each channel, is an instance normalisation.
+    /// The same over the spatial axes of an image, with a scale for each channel, is an instance normalization.
     instance_norm (class = bounded(relative = 1e-5, ulps = 16), opset = 18..):
         let centred = Sub(x: [_, C, ..], ReduceMean(x, const axes));
         let variance = ReduceMean((Mul(centred, centred) | Pow(centred, 2)), const inner);
@@ -38,7 +38,7 @@ rules! {
         );
 }
 
-/// Whether an RMS normalisation of `x` is no part of a layer normalisation: `x` is centred, and the result shifted.
+/// Whether an RMS normalization of `x` is not part of a layer normalization, where `x` is centred and the result shifted.
 fn is_whole(matched: &Matched<'_>, x: ValueRef<'_>) -> Res<()> {
     let made_by = |value: Option<ValueRef<'_>>, op: &str| {
         value.and_then(ValueRef::producer).is_some_and(|(node, _)| node.is(op))
@@ -63,7 +63,7 @@ fn are_places(axes: ValueRef<'_>, value: ValueRef<'_>) -> Res<()> {
     }
 }
 
-/// `weight`, which has a number for each of the channels of `x` and is 1 along the places, as `[channels]`.
+/// `weight`, with a number for each channel of `x` and the size 1 along the spatial axes, as `[channels]`.
 pub(crate) fn by_channel<'h>(weight: ValueRef<'h>, x: ValueRef<'h>, channels: Dim) -> Res<ValueRef<'h>> {
     let channels = channels.as_const().ok_or("the channels are not known")?;
     let rank = x.rank().ok_or("a rank is not known")?;

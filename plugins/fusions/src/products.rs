@@ -57,7 +57,7 @@ fn product<'h>(
     let rows: Vec<char> = left.iter().copied().filter(|c| !right.contains(c)).collect();
     let columns: Vec<char> = right.iter().copied().filter(|c| !left.contains(c)).collect();
     let summed: Vec<char> = left.iter().copied().filter(|c| both(c) && !made.contains(c)).collect();
-    // What is in front of the last row is stacked as well; the right side is repeated along it.
+    // The axes before the last row are stacked as well; the right side is repeated along it.
     let (Some((row, outer)), true) = (rows.split_last(), summed.len() == 1 && columns.len() == 1) else {
         return Err("it is not one product of matrices".into());
     };

@@ -1,4 +1,4 @@
-//! Sorts of which only the first places are read.
+//! Sorts of which only the first elements are read.
 
 use onnxport_sdk::prelude::*;
 
@@ -6,7 +6,7 @@ rules! {
     // With NaN, runtimes do not agree with themselves about the order.
     #![class = bounded(ulps = 1, finite)]
 
-    /// The first places of everything in order, and where they stood: so many are looked for.
+    /// The first elements of a sort, and their indices, become a `TopK`.
     first_of_sorted (opset = 13..):
         let sorted = shared TopK(x, const count, axis = axis, largest = largest, sorted = 1);
         (Slice(sorted, 0, const end, const along, step?), Slice(sorted.1, 0, const until, const beside, pace?))
@@ -17,7 +17,7 @@ rules! {
             .and_then(|()| alike(end, until))
         => firsts(cx, x, end, [axis, largest]);
 
-    /// The first places of everything in order.
+    /// The first elements of a sort become a `TopK`.
     first_values_of_sorted (opset = 13..):
         Slice(TopK(x, const count, axis = axis, largest = largest, sorted = 1), 0, const end, const along, step?)
         if keeps(x, axis, along, [count, end]).and_then(|()| each(step))
@@ -50,7 +50,7 @@ fn keeps(x: ValueRef<'_>, axis: &Attribute, along: ValueRef<'_>, counts: [ValueR
     Ok(())
 }
 
-/// Whether as many places are kept as values.
+/// Whether as many indices are kept as values.
 fn alike(end: ValueRef<'_>, until: ValueRef<'_>) -> Res<()> {
     let number = |value: ValueRef<'_>| value.constant().and_then(|value| value.ints());
     if number(end) == number(until) {
@@ -60,7 +60,7 @@ fn alike(end: ValueRef<'_>, until: ValueRef<'_>) -> Res<()> {
     }
 }
 
-/// Whether places are taken one by one.
+/// Whether the step of the slice is 1.
 fn each(step: Option<ValueRef<'_>>) -> Res<()> {
     match step.map(|step| step.constant().and_then(|step| step.ints())) {
         None => Ok(()),
@@ -69,7 +69,7 @@ fn each(step: Option<ValueRef<'_>>) -> Res<()> {
     }
 }
 
-/// The first `end` places, and where they stood.
+/// The first `end` elements, and their indices.
 fn firsts<'h>(
     cx: &Rewrite<'h>,
     x: ValueRef<'h>,

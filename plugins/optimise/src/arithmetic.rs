@@ -14,7 +14,7 @@ rules! {
     /// A quotient by ones, where the shape stays.
     divide_by_one: Div(x, 1) if keeps_shape(matched, x) => x;
 
-    /// A sum of integers with zeros, where the shape stays. That of floats turns -0 into 0.
+    /// A sum of integers with zeros, if the shape stays. A sum of floats changes -0 to 0.
     add_zero: commutative Add(x, 0) if integers_of_one_shape(matched, x) => x;
 
     /// A sum of floats with zeros, where the shape stays: -0 stays, which would become 0.
@@ -38,7 +38,7 @@ rules! {
     /// A sign of a sign.
     sign_twice: Sign(Sign(x)) => Sign(x);
 
-    /// Rounding what is rounded.
+    /// Rounding a rounded number.
     round_twice:
         let rounded = (Floor(_x) | Ceil(_x) | Round(_x));
         (Floor(rounded) | Ceil(rounded) | Round(rounded)) => inner_value(cx);
@@ -120,7 +120,7 @@ fn integers_of_one_shape(matched: &Matched<'_>, x: ValueRef<'_>) -> Res<()> {
     keeps_shape(matched, x)
 }
 
-/// What the inner node makes.
+/// The result of the inner node.
 fn inner_value<'h>(cx: &Rewrite<'h>) -> Res<ValueRef<'h>> {
     Ok(inner(cx.matched())?.output(0).ok_or("it makes nothing")?)
 }

@@ -8,40 +8,40 @@ use crate::shapes::keeps_shape;
 rules! {
     #![class = exact]
 
-    /// New axes that go again.
+    /// New axes that are removed again.
     unsqueeze_squeeze (priority = 1): Squeeze(Unsqueeze(x, const inner), const outer) if same(matched, inner, outer) => x;
 
-    /// Axes that go and come again.
+    /// Axes that are removed and added again.
     squeeze_unsqueeze (priority = 1): Unsqueeze(Squeeze(x, ..), _) if keeps_shape(matched, x) => x;
 
-    /// New axes of which some go again, or of which all go with others.
+    /// New axes, some of which are removed again, or all of them together with others.
     unsqueeze_squeeze_some:
         Squeeze(shared Unsqueeze(x, const new), const gone) => left(cx, x, new, gone);
 
-    /// New axes, and more of them.
+    /// New axes, added twice.
     unsqueeze_twice:
         Unsqueeze(shared Unsqueeze(x, const first), const second) => Unsqueeze(x, merged_new(cx, x, first, second)?);
 
-    /// Axes that go, and more of them.
+    /// Axes, removed twice.
     squeeze_twice:
         Squeeze(Squeeze(x, const first), const second) => Squeeze(x, merged_gone(cx, x, first, second)?);
 
-    /// Axes that a reduction keeps, and that go.
+    /// Axes that a reduction keeps, and that are then removed.
     squeeze_of_reduction (opset = 18..):
         Squeeze(reduce(x, const axes), const gone) => reduced(cx, gone, 0);
 
-    /// Axes that a reduction takes away, and that come again.
+    /// Axes that a reduction removes, and that are then added again.
     unsqueeze_of_reduction (opset = 18..):
         Unsqueeze(reduce(x, const axes), const new) => reduced(cx, new, 1);
 
-    /// A reduction along no axis. A sum turns -0 into 0.
+    /// A reduction along no axis. A sum changes -0 to 0.
     reduction_of_nothing (opset = 18..):
         (
             ReduceMax(x, const axes?, noop_with_empty_axes = 1, ..) | ReduceMin(x, const axes?, noop_with_empty_axes = 1, ..)
             | ReduceProd(x, const axes?, noop_with_empty_axes = 1, ..)
         ) if is_empty(axes) => x;
 
-    /// A mean, a sum or the largest of one element each, as of an image of one place. -0 stays, which some make 0.
+    /// A mean, sum or maximum of one element each, as for an image of one pixel. -0 is kept, which some operators change to 0.
     reduction_of_single (class = bounded(ulps = 1)):
         (
             GlobalAveragePool(x) | GlobalMaxPool(x) | ReduceMean(x, ..) | ReduceSum(x, ..) | ReduceMax(x, ..)
@@ -99,7 +99,7 @@ fn merged_new<'h>(
     let rank = x.rank().ok_or("the rank is not known")? + first.len();
     let first = axes_of(&first, rank)?;
     let second = axes_of(&second, rank + second.len())?;
-    // The axes of the inner result take the places that the outer ones leave.
+    // The axes of the inner result take the remaining positions.
     let places: Vec<usize> = (0..rank + second.len()).filter(|place| !second.contains(place)).collect();
     let moved = first.iter().filter_map(|axis| places.get(*axis).copied());
     Ok(cx.ints(&sorted(moved.chain(second.iter().copied()))))
@@ -126,7 +126,7 @@ fn sorted(axes: impl Iterator<Item = usize>) -> Vec<i64> {
     axes
 }
 
-/// The inner reduction with `keepdims`, where it has the opposite and `axes` are those that it reduces.
+/// The inner reduction with `keepdims`, if it has the opposite and reduces `axes`.
 fn reduced<'h>(cx: &Rewrite<'h>, axes: ValueRef<'h>, keepdims: i64) -> Res<ValueRef<'h>> {
     let node = inner(cx.matched())?;
     if node.int("keepdims") != Some(1 - keepdims) {

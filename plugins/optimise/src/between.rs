@@ -15,7 +15,7 @@ rules! {
         view(each(a, b)) if is_reshaped(a).or_else(|_| is_reshaped(b)) => within(cx);
 }
 
-/// What `value` was before it got another shape.
+/// `value` before it was reshaped.
 fn source(value: ValueRef<'_>) -> Option<ValueRef<'_>> {
     let (node, _) = value.producer()?;
     if node.traits().has(Traits::RESHAPES) { node.input(0) } else { None }
@@ -38,7 +38,7 @@ fn copies_zero(cx: &Rewrite<'_>, from: &[Dim], to: &[Dim]) -> bool {
         && empty.iter().any(|at| from.get(*at) != to.get(*at))
 }
 
-/// The operator below the root over what its operands were before they were reshaped.
+/// The operator below the root over its operands before they were reshaped.
 fn within<'h>(cx: &Rewrite<'h>) -> Res<ValueRef<'h>> {
     let node = inner(cx.matched())?;
     let shape = known(cx.matched().root().output(0).ok_or("it makes nothing")?)?;

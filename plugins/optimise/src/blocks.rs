@@ -11,15 +11,15 @@ use crate::shapes::reshaping;
 rules! {
     #![class = exact]
 
-    /// Axes that are divided, and turned together: they are turned undivided.
+    /// Transposes split axes that stay together as one axis.
     turned_undivided (priority = -1): Reshape(Transpose(divided @ Reshape(x, _, ..), perm = p), _, ..)
         => undivided(cx, x, divided, p);
 
-    /// Axes that lie one behind the other before they are turned, and are joined then: they are joined first.
+    /// Transposes adjacent axes that are merged afterwards as one axis.
     turned_joined (priority = -1): Reshape(turn @ Transpose(Reshape(x, _, ..), perm = p), _, ..)
         => joined(cx, x, turn, p);
 
-    /// Two turns around a reshape whose axes the second one moves as they are: one turn does for both.
+    /// Merges two transposes around a reshape, if the second one moves its axes unchanged.
     turned_around (priority = -1): Transpose(reshape @ Reshape(turn @ Transpose(x, perm = p), _, ..), perm = q)
         => around(cx, x, turn, p, reshape, q);
 }
@@ -75,7 +75,7 @@ fn between(one: &[Dim], a: Range<usize>, other: &[Dim], b: Range<usize>) -> Res<
         }
         found.push(Block { one: a.start + from.0..a.start + i, other: b.start + from.1..b.start + j });
     }
-    // What is left on one side has one element.
+    // The rest on one side has one element.
     if let Some(last) = found.last_mut() {
         (last.one.end, last.other.end) = (a.end, b.end);
     }
@@ -88,7 +88,7 @@ fn axes(perm: &Attribute) -> Res<Vec<usize>> {
     axes.iter().map(|axis| usize::try_from(*axis).map_err(|_| "an axis is negative".into())).collect()
 }
 
-/// `x`, turned by blocks of what `divided` makes of it, in the shape of the root.
+/// `x`, transposed by blocks of its shape after `divided`, in the shape of the root.
 fn undivided<'h>(
     cx: &Rewrite<'h>,
     x: ValueRef<'h>,
@@ -100,7 +100,7 @@ fn undivided<'h>(
     shaped(cx, x, &order)
 }
 
-/// `x`, turned once as `first` and then `second` do it around a reshape, in the shape of the root.
+/// `x`, transposed once instead of by `first` and `second` around a reshape, in the shape of the root.
 fn around<'h>(
     cx: &Rewrite<'h>,
     x: ValueRef<'h>,
@@ -140,12 +140,12 @@ fn shaped<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, order: &[usize]) -> Res<ValueRe
     Ok(cx.reshape(turned, &shape))
 }
 
-/// `x` in the shape of the root but for the order of its blocks, and turned then.
+/// `x` in the shape of the root except for the order of its blocks, then transposed.
 fn joined<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, turn: NodeRef<'h>, perm: &Attribute) -> Res<ValueRef<'h>> {
     let between = known(turn.output(0).ok_or("nothing is turned")?)?;
     let after = root_shape(cx)?;
     let axes = axes(perm)?;
-    // Where each block begins before the turn, and its axes behind it.
+    // The first axis of each block before the transpose, and its axes after it.
     let mut blocks: Vec<(usize, Range<usize>)> = blocks(&between, &after)?
         .into_iter()
         .map(|block| {

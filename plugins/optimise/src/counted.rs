@@ -11,7 +11,7 @@ rules! {
     gather_of_counted (opset = 13..): Gather(x, shared Range(0, limit, 1), axis = axis)
         => in_order(cx, x, limit, axis, &[]);
 
-    /// The same by numbers with further axes, as masks pick what is padding.
+    /// The same by indices with further axes, as masks gather the padding.
     gather_of_counted_axes (opset = 13..): Gather(x, shared Unsqueeze(shared Range(0, limit, 1), const axes), axis = axis)
         => in_order(cx, x, limit, axis, &ints(axes)?);
 

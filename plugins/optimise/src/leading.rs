@@ -34,7 +34,7 @@ fn as_it_was<'h>(cx: &Rewrite<'h>) -> Res<ValueRef<'h>> {
     Err("no operand has new axes in front alone, and another one its rank".into())
 }
 
-/// What `value`, of `rank` axes, is but for new axes in front.
+/// `value`, of `rank` axes, before new leading axes were added.
 fn behind_new_axes(value: ValueRef<'_>, rank: usize) -> Res<Option<ValueRef<'_>>> {
     let Ok(node) = made(Some(value)) else { return Ok(None) };
     let (true, Some(x), Some(axes)) = (node.is("Unsqueeze"), node.input(0), node.input(1)) else {

@@ -1,5 +1,6 @@
-//! Rewrite rules for every model, as a plugin: what computes nothing goes, and what two operators do in a
-//! row one does. Every rule is exact, the results are the same, bit for bit, unless it states a bound, as those of [`attention`] do.
+//! Rewrite rules for every model, as a plugin: operators without effect are removed, and
+//! consecutive ones merged. Rules are exact (the results are bit-identical), unless they state a bound, as those of
+//! [`attention`] do.
 
 mod arithmetic;
 mod attention;

@@ -10,7 +10,7 @@ rules! {
     /// The opposite of an opposite.
     not_twice: Not(Not(x)) => x;
 
-    /// A conjunction with what is true, or a disjunction with what is false, where the shape stays.
+    /// A conjunction with true, or a disjunction with false, if the shape stays.
     neutral_truth: (And(x, 1) | Or(x, 0) | Xor(x, 0)) if keeps_shape(matched, x) => x;
 
     /// Something and itself.
@@ -40,7 +40,7 @@ rules! {
     /// A choice by a mask that is false throughout, where the shape stays.
     where_false: Where(0, _other, x) if keeps_shape(matched, x) => x;
 
-    /// A choice that was made by the same mask already.
+    /// A choice by the same mask as before.
     where_chosen: Where(mask, Where(mask, a, _never), b) if one_shape(matched, mask, a, b) => Where(mask, a, b);
 }
 

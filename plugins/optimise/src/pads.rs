@@ -11,7 +11,7 @@ rules! {
         if is_number(value, 0.0)
         => padded(cx, conv, x, [Some(w), b], [Some(pads), axes]);
 
-    /// The same in front of an average that counts what is padded.
+    /// The same in front of an average that counts the padding.
     average_pool_pads (class = bounded(ulps = 8)):
         pool @ AveragePool(Pad(x, const pads, const value?, const axes?), ..)
         if is_number(value, 0.0).and_then(|()| counts_zeros(pool))
@@ -92,8 +92,8 @@ fn padded<'h>(
     Ok(if averages { made.int("count_include_pad", 1).one() } else { made.one() })
 }
 
-/// What a `Pad` of `rank` axes adds before and behind each place of an image; an error where it pads the batch or the
-/// channels, or cuts.
+/// The padding of a `Pad` of `rank` axes before and after each spatial axis of an image; an error if it pads the batch
+/// or the channels, or cuts.
 fn around(by: [Option<ValueRef<'_>>; 2], rank: usize) -> Res<Vec<i64>> {
     let ints = |value: ValueRef<'_>| value.constant().and_then(|value| value.ints());
     let [pads, axes] = by;

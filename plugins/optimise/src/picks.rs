@@ -1,4 +1,4 @@
-//! Tensors that lie in one, such as query, key and value of a packed product, and are picked out behind a turn.
+//! Packed tensors, such as query, key and value of one product, that are gathered after a transpose.
 
 use onnxport_sdk::prelude::*;
 
@@ -8,15 +8,15 @@ use crate::shapes::reshaping;
 rules! {
     #![class = exact]
 
-    /// Two tensors along an axis of their own, turned together and picked out: the axis becomes one with the next, along which
-    /// they are split behind the turn.
+    /// Two tensors that are packed along their own axis, transposed and gathered: the axis is merged with the next one, and
+    /// they are split after the transpose.
     picked_of_two (opset = 13..):
         let turned = shared Transpose(divided @ Reshape(x, _, ..), perm = p);
         (Gather(turned, const a, axis = axis), Gather(turned, const b, axis = axis))
         if are_all(turned, &[a, b])
         => picked(cx, x, divided, p, axis, &[a, b]);
 
-    /// The same of three.
+    /// The same for three tensors.
     picked_of_three (opset = 13..):
         let turned = shared Transpose(divided @ Reshape(x, _, ..), perm = p);
         (Gather(turned, const a, axis = axis), Gather(turned, const b, axis = axis), Gather(turned, const c, axis = axis))
@@ -32,7 +32,7 @@ fn place(index: ValueRef<'_>, count: usize) -> Res<usize> {
     }
 }
 
-/// Whether each element is picked once, and nothing else reads what is turned.
+/// Whether each element is gathered once, and nothing else reads the transposed value.
 fn are_all(turned: NodeRef<'_>, indices: &[ValueRef<'_>]) -> Res<()> {
     let mut places: Vec<usize> =
         indices.iter().map(|index| place(*index, indices.len())).collect::<Res<_>>()?;

@@ -1,4 +1,4 @@
-//! Joining what was split, and splitting what was joined.
+//! Concatenations of splits, and splits of concatenations.
 
 use onnxport_sdk::prelude::*;
 
@@ -50,7 +50,7 @@ fn concat<'h>(cx: &Rewrite<'h>, values: &[ValueRef<'h>], axis: usize) -> ValueRe
     cx.concat(values, axis as i64)
 }
 
-/// The root over what its operands join along the same axis.
+/// The root over the operands of its operands that concatenate along the same axis.
 fn flattened<'h>(cx: &Rewrite<'h>, axis: &Attribute) -> Res<ValueRef<'h>> {
     let axis = axis_from_front(cx.matched(), axis)?;
     let mut parts = Vec::new();

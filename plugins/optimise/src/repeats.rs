@@ -14,7 +14,7 @@ rules! {
         => enlarged(cx, x, [rows, columns]);
 }
 
-/// How often each of `extent` places stands in `places`, all of them in order.
+/// How often each of `extent` indices occurs in `places`, which are all in order.
 fn times(places: &[i64], extent: usize) -> Res<usize> {
     let times = places.len().checked_div(extent).unwrap_or(0);
     let whole = times > 0 && times * extent == places.len();

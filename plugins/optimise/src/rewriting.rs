@@ -1,4 +1,4 @@
-//! What builders and conditions of several files need.
+//! Common parts of builders and conditions.
 
 use onnxport_sdk::prelude::*;
 
@@ -11,7 +11,7 @@ pub(crate) fn again<'h>(
     with(cx, node, inputs, &[])
 }
 
-/// A node like `node` over other inputs, with these attributes in place of its own.
+/// A node like `node` over other inputs, with these attributes instead of its own.
 pub(crate) fn with<'h>(
     cx: &Rewrite<'h>,
     node: NodeRef<'h>,

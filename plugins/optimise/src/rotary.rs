@@ -1,4 +1,4 @@
-//! Keys that are turned for a rotary embedding, and once more for the scores.
+//! Keys that are transposed for a rotary embedding, and again for the scores.
 
 use onnxport_sdk::prelude::*;
 
@@ -7,8 +7,8 @@ use crate::rewriting::{ints, operands, with};
 rules! {
     #![class = exact]
 
-    /// A rotary embedding between two turns, of which the first one puts heads in front of places: it rotates what is not turned,
-    /// and both turns are one behind it. From opset 23 on rotations and attention are operators.
+    /// A rotary embedding between two transposes, the first of which puts heads before positions: it rotates the untransposed
+    /// value, and one transpose follows. From opset 23 on, rotations and attention are operators.
     rotated_and_turned (opset = 13..=22):
         let heads = Transpose(x, perm = [0, 2, 1, 3]);
         let upper = Slice(heads, _, _, const high, ..);
@@ -20,7 +20,7 @@ rules! {
         => rotated(cx, x, [upper, lower], [angles, other], compose(&Attribute::Ints(vec![0, 2, 1, 3]), q)?);
 }
 
-/// Whether slices and their join are about the last of four axes, and angles have their new axis in front of places.
+/// Whether slices and their join are about the last of four axes, and angles have their new axis before the positions.
 fn is_last(cuts: [ValueRef<'_>; 2], places: ValueRef<'_>, axis: &Attribute) -> Res<()> {
     let cut = cuts.iter().map(|axes| ints(*axes)).collect::<Res<Vec<_>>>()?;
     let along = cut.iter().all(|axes| matches!(axes[..], [3 | -1])) && matches!(axis.int(), Some(3 | -1));

@@ -12,7 +12,7 @@ rules! {
     scatter_rows: ScatterND(_data, const indices, updates, ..)
         if no_reduction(matched) && keeps_shape(matched, updates).is_ok() && is_ascending(indices) => updates;
 
-    /// Elements that are all replaced, in their places.
+    /// Elements that are all replaced, in order.
     scatter_elements: ScatterElements(_data, const indices, updates, axis = axis, ..)
         if no_reduction(matched) && keeps_shape(matched, updates).is_ok() && in_place(indices, axis) => updates;
 }
@@ -27,7 +27,7 @@ fn is_ascending(indices: ValueRef<'_>) -> bool {
     is_column && ints(indices).is_ok_and(|rows| rows.iter().zip(0..).all(|(row, place)| *row == place))
 }
 
-/// Whether each index is the place along `axis` where it stands.
+/// Whether each index is its own position along `axis`.
 fn in_place(indices: ValueRef<'_>, axis: &Attribute) -> bool {
     let (Some(extents), Ok(found)) = (indices.extents(), ints(indices)) else { return false };
     let Some(axis) = axis.int().and_then(|axis| axis_of(axis, extents.len()).ok()) else { return false };

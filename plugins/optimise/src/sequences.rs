@@ -7,13 +7,13 @@ use crate::rewriting::{inner, ints, operands};
 rules! {
     #![class = exact]
 
-    /// An item of a sequence that was made of tensors.
+    /// An item of a sequence that was constructed from tensors.
     item_of_sequence: SequenceAt(shared SequenceConstruct(_, ..), const place) => item(cx, place);
 
-    /// The tensors of a sequence that was made of them, joined.
+    /// The concatenated tensors of a constructed sequence.
     concat_of_sequence: ConcatFromSequence(shared SequenceConstruct(_, ..), axis = axis) => joined(cx, axis);
 
-    /// What is in an optional value that was made of it.
+    /// The element of a constructed optional value.
     element_of_optional: OptionalGetElement(shared Optional(x)) => x;
 }
 

@@ -1,4 +1,4 @@
-//! Operators that give a tensor the shape that it has, and those that give it several in a row.
+//! Operators that keep the shape of a tensor, and sequences of operators that change it.
 
 use onnxport_sdk::prelude::*;
 
@@ -10,26 +10,26 @@ rules! {
     /// An identity.
     identity: Identity(x) => x;
 
-    /// A dropout outside of training, whose mask nobody reads.
+    /// A dropout outside training whose mask is not read.
     dropout: Dropout(x, _ratio?, training?, ..) if is_idle(matched, training) => x;
 
     /// A reshape to the shape that the operand has.
     reshape_to_itself: Reshape(x, _, ..) if keeps_shape(matched, x) => x;
 
-    /// A flattening of what is flat.
+    /// A flattening of a flat tensor.
     flatten_to_itself: Flatten(x, ..) if keeps_shape(matched, x) => x;
 
-    /// Two reshapes in a row, of which the second does not look at the first.
+    /// Two consecutive reshapes, the second of which does not depend on the first.
     reshape_reshape: Reshape(Reshape(x, _, ..), const shape) if states_all(shape) => Reshape(x, shape);
 
-    /// A reshape of what only has other axes, from which it copies extents that stand in the same places in front of that.
+    /// A reshape after another change of shape, if the sizes that it copies have the same positions before it.
     reshape_of_axes:
         Reshape(view(x), const shape) if copies_alike(matched, x, shape) => Reshape(x, shape);
 
-    /// A reshape to a shape that is computed, and known all the same.
+    /// A reshape to a computed shape that is known.
     reshape_by_facts: Reshape(x, shape, ..) if is_computed(matched, shape) => to_known_shape(cx, x);
 
-    /// Several operators in a row that only give a tensor other shapes.
+    /// Consecutive operators that only change the shape of a tensor.
     reshaped_twice (priority = -1):
         view(view(_x))
         => to_known_shape(cx, operand(cx)?);
@@ -74,7 +74,7 @@ fn states_all(shape: ValueRef<'_>) -> Res<()> {
     }
 }
 
-/// Whether the extents that a shape copies from the operand of the root stand in the same places in `x`.
+/// Whether the extents that a shape copies from the operand of the root have the same positions in `x`.
 fn copies_alike(matched: &Matched<'_>, x: ValueRef<'_>, shape: ValueRef<'_>) -> Res<()> {
     let operand = matched.root().input(0).and_then(ValueRef::shape);
     let (Some(is), Some(was)) = (operand, x.shape()) else { return Err("a shape is not known".into()) };
@@ -83,7 +83,7 @@ fn copies_alike(matched: &Matched<'_>, x: ValueRef<'_>, shape: ValueRef<'_>) -> 
     if alike { Ok(()) } else { Err("a dimension that it copies is at another axis".into()) }
 }
 
-/// Whether a shape is computed, and not part of what [`crate::attention`] knows as a turn of the last two axes.
+/// Whether a shape is computed, and not part of a transpose of the last two axes as [`crate::attention`] expects it.
 fn is_computed(matched: &Matched<'_>, shape: ValueRef<'_>) -> Res<()> {
     if shape.producer().is_none() {
         return Err("the shape is not computed".into());
@@ -110,11 +110,11 @@ fn to_known_shape<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>) -> Res<ValueRef<'h>> {
     Ok(cx.reshape(x, &shape))
 }
 
-/// What makes `Reshape` give `x` the extents `to`: numbers, 0 for extents that stay in their places, -1 for one more. The
-/// last is told by the others, so that none of these may be 0.
+/// The operand with which `Reshape` gives `x` the extents `to`: numbers, 0 for extents that keep their positions, -1 for
+/// one more, which follows from the others, so none of these may be 0.
 ///
 /// # Errors
-/// When a constant cannot say it.
+/// If no constant does.
 pub(crate) fn reshaping(x: ValueRef<'_>, to: &[Dim]) -> Res<Vec<i64>> {
     let from = x.shape().unwrap_or_default();
     let stays = |place: usize, dim: Dim| from.get(place).is_some_and(|is| is_one(*is, dim));

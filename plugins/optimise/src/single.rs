@@ -9,14 +9,14 @@ use crate::shapes::reshaping;
 rules! {
     #![class = exact]
 
-    /// A bias for all heads and rows, and a softmax, of what is divided otherwise meanwhile.
+    /// Adds a bias of all heads and rows, and applies a softmax, without reshaping the scores.
     softmax_of_rows (opset = 13..):
         let scores = Reshape(rows: [B, _, _, T], _, ..);
         Reshape(Softmax(Add(scores, bias: [_, 1, 1, T]), axis = axis), _, ..)
         if comes_back(matched, rows, scores.output(0), axis)
         => softmax(cx, rows, bias);
 
-    /// A choice for whole items of the batch in front of a reshape, of what was reshaped: one reshape is left.
+    /// Selects whole items of the batch without one of the reshapes around the selection.
     chosen_items (opset = 13..):
         let inner = Reshape(x: [B, _, _, _], _, ..);
         Reshape(Where(condition: [C, 1, 1, 1], inner, const other), _, ..)
@@ -52,7 +52,7 @@ fn softmax<'h>(cx: &Rewrite<'h>, rows: ValueRef<'h>, bias: ValueRef<'h>) -> Valu
     cx.op("Softmax").input(cx.add(rows, bias)).int("axis", -1).one()
 }
 
-/// Whether each item of `x` is taken as a whole or replaced by one number, and is that item in what `inner` is.
+/// Whether each item of `x` is kept or replaced by one number as a whole, and is the same item in `inner`.
 fn by_items(
     x: ValueRef<'_>,
     inner: Option<ValueRef<'_>>,

@@ -49,7 +49,7 @@ struct Cut<'h> {
     steps: Option<ValueRef<'h>>,
 }
 
-/// What a slice takes along an axis.
+/// The range of a slice along an axis.
 #[derive(Clone, Copy)]
 struct Span {
     axis: usize,
@@ -59,7 +59,7 @@ struct Span {
 }
 
 impl Cut<'_> {
-    /// What it takes of a tensor of `rank` axes.
+    /// The ranges for a tensor of `rank` axes.
     fn spans(self, rank: usize) -> Res<Vec<Span>> {
         let (starts, ends, axes) = (ints(self.starts)?, ints(self.ends)?, ints(self.axes)?);
         let steps = self.steps.map_or_else(|| Ok(vec![1; axes.len()]), ints)?;
@@ -120,7 +120,7 @@ fn cut<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, spans: &[Span]) -> ValueRef<'h> {
     node.input(cx.ints(&list(|s| s.step))).one()
 }
 
-/// The tensor among those that are joined in which the slice lies, or a slice of it.
+/// The concatenated tensor that contains the slice, or a slice of it.
 fn of_piece<'h>(cx: &Rewrite<'h>, axis: &Attribute, cut_of: Cut<'h>) -> Res<ValueRef<'h>> {
     let joined = cx.matched().root().input(0).ok_or("it has no operand")?;
     let rank = joined.rank().ok_or("the rank is not known")?;

@@ -22,7 +22,7 @@ rules! {
     transposed_alike:
         each(Transpose(_x, perm = p), Transpose(_y, perm = p)) => turned(cx, p);
 
-    /// Tensors that are turned alike and joined are joined and turned.
+    /// Tensors that are transposed alike and concatenated are concatenated and transposed once.
     concat_of_transposed: Concat(Transpose(_x, perm = p), axis = axis, ..) => joined(cx, p, axis);
 }
 
@@ -34,7 +34,7 @@ fn is_identity(p: &Attribute) -> Res<()> {
     Err(format!("the axes move: {axes:?}").into())
 }
 
-/// What the transposes `values` turn, which have as many axes each.
+/// The operands of the transposes `values`, which have as many axes each.
 fn sources<'h>(values: &[ValueRef<'h>], rank: usize) -> Res<Vec<ValueRef<'h>>> {
     let source = |value: &ValueRef<'h>| -> Res<ValueRef<'h>> {
         Ok(made(Some(*value))?.input(0).ok_or("it turns nothing")?)
@@ -43,7 +43,7 @@ fn sources<'h>(values: &[ValueRef<'h>], rank: usize) -> Res<Vec<ValueRef<'h>>> {
     if found.iter().all(|x| x.rank() == Some(rank)) { Ok(found) } else { Err("the ranks differ".into()) }
 }
 
-/// The operator below the root over what is turned, and `perm` behind it.
+/// The operator below the root over the untransposed operand, followed by `perm`.
 fn below<'h>(cx: &Rewrite<'h>, perm: Vec<i64>) -> Res<ValueRef<'h>> {
     let node = inner(cx.matched())?;
     let turned: Vec<ValueRef<'h>> = node.input(0).into_iter().collect();
@@ -56,7 +56,7 @@ fn below<'h>(cx: &Rewrite<'h>, perm: Vec<i64>) -> Res<ValueRef<'h>> {
     Ok(cx.op("Transpose").input(inner).ints("perm", &perm).one())
 }
 
-/// The root over what its operands turn, and turned itself.
+/// The root over the untransposed operands, transposed itself.
 fn turned<'h>(cx: &Rewrite<'h>, p: &Attribute) -> Res<ValueRef<'h>> {
     let perm = p.ints().ok_or("there is no permutation")?;
     let root = cx.matched().root();
@@ -64,7 +64,7 @@ fn turned<'h>(cx: &Rewrite<'h>, p: &Attribute) -> Res<ValueRef<'h>> {
     Ok(cx.op("Transpose").input(result).ints("perm", perm).one())
 }
 
-/// What is joined, before it is turned.
+/// The concatenation of the untransposed operands.
 fn joined<'h>(cx: &Rewrite<'h>, p: &Attribute, axis: &Attribute) -> Res<ValueRef<'h>> {
     let (Some(perm), Some(axis)) = (p.ints(), axis.int()) else {
         return Err("an attribute is missing".into());

@@ -8,17 +8,17 @@ use crate::shapes::reshaping;
 rules! {
     #![class = exact]
 
-    /// A reshape, and a turn behind it that moves axes of one element only: the reshape does both.
+    /// Merges a reshape with a transpose that only moves axes of size 1.
     turned_units (priority = -1): Transpose(inner @ Reshape(x, _, ..), perm = p)
         if moves_units(inner.output(0), p)
         => reshaped(cx, x);
 
-    /// The same in front of a reshape.
+    /// The same before a reshape.
     units_turned (priority = -1): Reshape(Transpose(x, perm = p), _, ..)
         if moves_units(Some(x), p)
         => reshaped(cx, x);
 
-    /// Axes that go behind a turn that moves none but them: they go without it.
+    /// Squeezes axes without a transpose that only moves them.
     squeezed_turn: Squeeze(Transpose(x, perm = p), const gone) => squeezed(cx, x, p, gone);
 }
 

@@ -2,7 +2,7 @@
 
 use onnxport_sdk::prelude::*;
 
-/// What a step belongs to.
+/// The kind of cell of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Lstm,
@@ -48,7 +48,7 @@ pub(super) struct Weights<'h> {
 #[derive(Clone, Debug)]
 pub(super) struct Step<'h> {
     pub(super) kind: Kind,
-    /// What is multiplied by weights. Of an LSTM nobody says which one is the state.
+    /// The products with weights. In an LSTM, any of them may be that of the state.
     pub(super) linears: [Linear<'h>; 2],
     pub(super) cell: Option<ValueRef<'h>>,
     pub(super) next: ValueRef<'h>,
@@ -70,7 +70,7 @@ impl<'h> Step<'h> {
     }
 }
 
-/// What a node of this operator makes of `x` alone, where nobody else reads it.
+/// The result of the only reader of `x`, if that is this operator.
 fn only<'h>(x: ValueRef<'h>, op: &str) -> Option<ValueRef<'h>> {
     let (node, _) = x.only_use()?;
     node.is(op).then(|| node.output(0))?
@@ -219,7 +219,7 @@ fn mixed<'h>(
     fits.then(|| (last, vec![fresh, rest, old_node]))
 }
 
-/// What makes `value`, which nobody else reads, as a product with constant weights.
+/// The product with constant weights that computes `value`, if nothing else reads that.
 fn linear(value: ValueRef<'_>) -> Option<Linear<'_>> {
     value.only_use()?;
     let (node, _) = value.producer()?;

@@ -5,14 +5,14 @@ use std::collections::{HashMap, HashSet};
 use onnxport_sdk::prelude::*;
 
 use super::cells::{Kind, Linear, Step};
-use super::layers::{Layer, Made};
-use super::places::Place;
+use super::layers::{Layer, LayerOutputs};
+use super::places::Slice;
 
 /// So many steps are at least replaced: of fewer the operator takes as long as they do.
 const LEAST: usize = 3;
 
-/// Replaces chains of steps by layers, each chain that starts from what is there before it; whether there was one. What the
-/// last nodes of steps made that were replaced before is in `replaced`: nobody reads it any more.
+/// Replaces chains of steps whose inputs are available with layers, and returns whether there was one. `replaced` has the
+/// results of steps that were replaced before, which nothing reads any more.
 pub(super) fn replace<'h>(cx: &Edit<'h>, replaced: &mut HashSet<ValueRef<'h>>) -> Res<bool> {
     let mut order = HashMap::new();
     let mut steps = Vec::new();
@@ -27,7 +27,7 @@ pub(super) fn replace<'h>(cx: &Edit<'h>, replaced: &mut HashSet<ValueRef<'h>>) -
     }
     let before = replaced.len();
     for chain in chains(&steps) {
-        // What reads the result of another chain has its turn in the next round; what made that is gone.
+        // Readers of the result of another chain follow in the next round; the nodes of that chain are removed.
         let mut reads = chain.steps.iter().flat_map(|(step, _)| step.linears.map(|linear| linear.x));
         if reads.any(|x| replaced.contains(&x)) || !chain.inputs_are_early(&order) {
             continue;
@@ -44,7 +44,7 @@ pub(super) fn replace<'h>(cx: &Edit<'h>, replaced: &mut HashSet<ValueRef<'h>>) -
     Ok(replaced.len() > before)
 }
 
-/// Steps, each with the place of the state among its products.
+/// Steps, each with the index of the state among its products.
 struct Chain<'s, 'h> {
     steps: Vec<(&'s Step<'h>, usize)>,
 }
@@ -70,7 +70,7 @@ fn chains<'s, 'h>(steps: &'s [Step<'h>]) -> Vec<Chain<'s, 'h>> {
     let mut found = Vec::new();
     for (at, step) in steps.iter().enumerate().filter(|(at, _)| !follows.contains(at)) {
         let Some((_, state)) = follower.get(&at).copied() else { continue };
-        // Of the first step, what has the weights of the state in the second one.
+        // The product of the first step that has the weights of the state in the second one.
         let Some(weights) = follower.get(&at).and_then(|(next, _)| steps.get(*next)?.linears.get(state))
         else {
             continue;
@@ -108,8 +108,8 @@ fn chains<'s, 'h>(steps: &'s [Step<'h>]) -> Vec<Chain<'s, 'h>> {
     found
 }
 
-/// Whether `step` goes on where `before` ended, `state` being the place of the state among its products; what `before` keeps
-/// in its cell is read by nobody else.
+/// Whether `step` continues `before`, with `state` the index of the state among its products. Nothing else reads the cell
+/// of `before`.
 fn goes_on<'h>(before: &Step<'h>, step: &Step<'h>, state: usize) -> bool {
     if before.kind != step.kind || (step.kind == Kind::Gru && state != 1) {
         return false;
@@ -143,7 +143,7 @@ impl<'h> Chain<'_, 'h> {
         let end = self.start().last;
         let early = |value: ValueRef<'h>| match value.producer() {
             None => true,
-            // What an outer block makes is there.
+            // Values of an outer block are available.
             Some((node, _)) => node.block() != end.block() || order.get(&node) < order.get(&end),
         };
         match self.sequence() {
@@ -152,14 +152,14 @@ impl<'h> Chain<'_, 'h> {
         }
     }
 
-    /// Where the inputs are places of one tensor in order: this, its axis, and the first of them.
-    fn sequence(&self) -> Option<Place<'h>> {
-        let mut found: Option<Place<'h>> = None;
+    /// If the inputs are steps of one tensor in order: the tensor, its axis, and the first index.
+    fn sequence(&self) -> Option<Slice<'h>> {
+        let mut found: Option<Slice<'h>> = None;
         for (at, linear) in self.products(false).enumerate() {
-            let place = Place::of(linear.x)?;
+            let place = Slice::from_value(linear.x)?;
             let first = *found.get_or_insert(place);
             let index = first.index.checked_add(i64::try_from(at).ok()?)?;
-            if place != (Place { index, ..first }) {
+            if place != (Slice { index, ..first }) {
                 return None;
             }
         }
@@ -169,7 +169,7 @@ impl<'h> Chain<'_, 'h> {
     /// The inputs, `[steps, batch, inputs]`.
     fn stacked(&self, cx: &Edit<'h>) -> Res<ValueRef<'h>> {
         let count = i64::try_from(self.steps.len()).map_err(|_| "it has too many steps")?;
-        let Some(Place { x, axis, index: first }) = self.sequence() else {
+        let Some(Slice { x, axis, index: first }) = self.sequence() else {
             let places: Vec<ValueRef<'h>> =
                 self.products(false).map(|linear| cx.unsqueeze(linear.x, &[0])).collect();
             return Ok(cx.concat(&places, 0));
@@ -208,7 +208,7 @@ impl<'h> Chain<'_, 'h> {
         layer.check().map(|_| layer)
     }
 
-    /// Puts an operator in the place of the steps.
+    /// Replaces the steps with an operator.
     fn replace(&self, cx: &Edit<'h>, layer: &Layer<'h>) -> Res<()> {
         let first = self.start();
         let last = self.steps.last().map_or(first, |(step, _)| *step);
@@ -221,7 +221,7 @@ impl<'h> Chain<'_, 'h> {
         cx.replace_uses(last.next, made.last.0)
     }
 
-    /// Removes what nobody reads any more, from the last node to the first one.
+    /// Removes unread nodes, from the last one to the first one.
     fn remove(&self, cx: &Edit<'h>, order: &HashMap<NodeRef<'h>, usize>) -> Res<()> {
         let mut nodes: Vec<NodeRef<'h>> = self
             .steps
@@ -240,7 +240,7 @@ impl<'h> Chain<'_, 'h> {
     }
 
     /// Gives each state to those who read it outside of the steps.
-    fn hand_out(&self, cx: &Edit<'h>, made: &Made<'h>) -> Res<()> {
+    fn hand_out(&self, cx: &Edit<'h>, made: &LayerOutputs<'h>) -> Res<()> {
         let own: HashSet<NodeRef<'h>> = self
             .steps
             .iter()

@@ -5,19 +5,19 @@ use onnxport_sdk::prelude::*;
 
 use super::cells::{Kind, Weights};
 
-/// A layer: what it computes, and of what.
+/// A layer and its inputs.
 pub(super) struct Layer<'h> {
     pub(super) kind: Kind,
     pub(super) input: Weights<'h>,
     pub(super) state: Weights<'h>,
-    /// The extent of what goes in at each step.
+    /// The size of the input of each step.
     pub(super) inputs: Option<Dim>,
     /// The first state and cell, `[batch, hidden]`.
     pub(super) first: (ValueRef<'h>, Option<ValueRef<'h>>),
 }
 
-/// What a layer makes.
-pub(super) struct Made<'h> {
+/// The outputs of a layer.
+pub(super) struct LayerOutputs<'h> {
     /// Every state, `[steps, batch, hidden]`.
     pub(super) all: ValueRef<'h>,
     /// The last state and cell, `[batch, hidden]`.
@@ -68,7 +68,7 @@ impl<'h> Layer<'h> {
     }
 
     /// Emits the operator over `x`, `[steps, batch, inputs]`.
-    pub(super) fn emit(&self, cx: &Edit<'h>, x: ValueRef<'h>) -> Res<Made<'h>> {
+    pub(super) fn emit(&self, cx: &Edit<'h>, x: ValueRef<'h>) -> Res<LayerOutputs<'h>> {
         let hidden = self.check()?;
         let order = self.kind.order();
         let gates = order.len() as u64;
@@ -107,7 +107,7 @@ impl<'h> Layer<'h> {
             (Kind::Gru, _) => node.int("hidden_size", width).int("linear_before_reset", 1).many(2),
         };
         let [all, last, ..] = made[..] else { return Err("it makes nothing".into()) };
-        Ok(Made {
+        Ok(LayerOutputs {
             all: cx.squeeze(all, &[1]),
             last: (cx.squeeze(last, &[0]), made.get(2).map(|cell| cx.squeeze(*cell, &[0]))),
         })

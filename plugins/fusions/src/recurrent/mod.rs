@@ -18,7 +18,7 @@ use onnxport_sdk::prelude::*;
 /// Steps of an LSTM or a GRU that follow each other are one operator over the sequence.
 #[pass(class = bounded(relative = 1e-5, ulps = 16, finite), opset = 14..)]
 fn recurrent_steps(cx: &Edit<'_>) -> Res<()> {
-    // What one layer makes is what the next one takes.
+    // The output of one layer is the input of the next one.
     let mut replaced = HashSet::new();
     while chains::replace(cx, &mut replaced)? {}
     Ok(())

@@ -1,20 +1,20 @@
-//! Values that are places of a sequence.
+//! Values that are steps of a sequence.
 
 use onnxport_sdk::prelude::*;
 
 use super::cells::made_by;
 
-/// One place of a tensor with three axes along one of the first two.
+/// One index of a tensor with three axes along one of the first two.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place<'h> {
+pub(super) struct Slice<'h> {
     pub(super) x: ValueRef<'h>,
     pub(super) axis: i64,
     pub(super) index: i64,
 }
 
-impl<'h> Place<'h> {
-    /// The place that `value` is: gathered, one of equal parts, or the last state of a layer.
-    pub(super) fn of(value: ValueRef<'h>) -> Option<Self> {
+impl<'h> Slice<'h> {
+    /// Reads `value` as a slice: gathered, one of equal parts, or the last state of a layer.
+    pub(super) fn from_value(value: ValueRef<'h>) -> Option<Self> {
         let found = gathered(value).or_else(|| part(value)).or_else(|| last(value))?;
         let fits = found.x.rank() == Some(3) && (0..2).contains(&found.axis) && found.index >= 0;
         fits.then_some(found)
@@ -29,16 +29,16 @@ fn only(value: ValueRef<'_>) -> Option<i64> {
     }
 }
 
-fn gathered(value: ValueRef<'_>) -> Option<Place<'_>> {
+fn gathered(value: ValueRef<'_>) -> Option<Slice<'_>> {
     let gather = made_by(value, "Gather")?;
     let (x, index) = (gather.input(0)?, gather.input(1)?);
     // An index with an axis keeps the axis.
     (index.rank() == Some(0)).then_some(())?;
-    Some(Place { x, axis: gather.int("axis")?, index: only(index)? })
+    Some(Slice { x, axis: gather.int("axis")?, index: only(index)? })
 }
 
-/// What is left of the only place of a part.
-fn part(value: ValueRef<'_>) -> Option<Place<'_>> {
+/// A squeezed part of size 1.
+fn part(value: ValueRef<'_>) -> Option<Slice<'_>> {
     let squeeze = made_by(value, "Squeeze")?;
     let (split, at) = squeeze.input(0)?.producer().filter(|(node, _)| node.is("Split"))?;
     let axis = split.int("axis")?;
@@ -48,11 +48,11 @@ fn part(value: ValueRef<'_>) -> Option<Place<'_>> {
     };
     split.outputs().into_iter().try_for_each(each)?;
     (only(squeeze.input(1)?)? == axis).then_some(())?;
-    Some(Place { x: split.input(0)?, axis, index: i64::try_from(at).ok()? })
+    Some(Slice { x: split.input(0)?, axis, index: i64::try_from(at).ok()? })
 }
 
 /// The last state of a layer, whose states are all there as well.
-fn last(value: ValueRef<'_>) -> Option<Place<'_>> {
+fn last(value: ValueRef<'_>) -> Option<Slice<'_>> {
     let squeeze = made_by(value, "Squeeze")?;
     let (layer, at) = squeeze.input(0)?.producer()?;
     let is_forward = layer.str("direction").is_some_and(|direction| direction == "forward");
@@ -65,5 +65,5 @@ fn last(value: ValueRef<'_>) -> Option<Place<'_>> {
         turned.then(|| node.output(0))?
     })?;
     let steps = all.shape()?.first()?.as_const()?;
-    Some(Place { x: all, axis: 0, index: steps.checked_sub(1)? })
+    Some(Slice { x: all, axis: 0, index: steps.checked_sub(1)? })
 }

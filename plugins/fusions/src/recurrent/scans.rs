@@ -20,9 +20,9 @@ pub(super) fn replace(cx: &Edit<'_>) -> Res<()> {
             for (output, place) in node.outputs().into_iter().zip(&scan.outputs) {
                 let Some(output) = output else { continue };
                 let value = match place {
-                    Place::State => made.last.0,
-                    Place::Cell => made.last.1.ok_or("there is no cell")?,
-                    Place::All => made.all,
+                    OutputKind::State => made.last.0,
+                    OutputKind::Cell => made.last.1.ok_or("there is no cell")?,
+                    OutputKind::All => made.all,
                 };
                 cx.replace_uses(output, value)?;
             }
@@ -32,8 +32,8 @@ pub(super) fn replace(cx: &Edit<'_>) -> Res<()> {
     Ok(())
 }
 
-/// What an output of a scan is.
-enum Place {
+/// The kind of an output of a scan.
+enum OutputKind {
     State,
     Cell,
     All,
@@ -45,7 +45,7 @@ struct Scan<'h> {
     state: usize,
     x: ValueRef<'h>,
     first: (ValueRef<'h>, Option<ValueRef<'h>>),
-    outputs: Vec<Place>,
+    outputs: Vec<OutputKind>,
 }
 
 impl<'h> Scan<'h> {
@@ -69,7 +69,7 @@ impl<'h> Scan<'h> {
         let state = (0..2).find(|at| step.linears.get(1 - at).is_some_and(|linear| linear.x == scanned))?;
         let state = if step.kind == Kind::Gru && state == 0 { return None } else { state };
         let carried = step.linears.get(state)?.x;
-        // Nothing is done beside the step, and nobody else reads what goes in.
+        // The body has no other nodes, and nothing else reads the input of the step.
         let own = |node: &NodeRef<'h>| {
             step.nodes.contains(node)
                 || step.linears.iter().any(|linear| linear.reader == *node)
@@ -92,9 +92,9 @@ impl<'h> Scan<'h> {
             let is_state = *value == step.next;
             let is_cell = Some(*value) == step.next_cell;
             outputs.push(match index {
-                _ if index == state_at && is_state => Place::State,
-                _ if Some(index) == cell_at && is_cell => Place::Cell,
-                _ if index >= count && is_state => Place::All,
+                _ if index == state_at && is_state => OutputKind::State,
+                _ if Some(index) == cell_at && is_cell => OutputKind::Cell,
+                _ if index >= count && is_state => OutputKind::All,
                 _ => return None,
             });
         }

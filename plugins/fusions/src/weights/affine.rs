@@ -11,7 +11,7 @@ pub(super) fn exact_type(x: ValueRef<'_>) -> Res<()> {
     }
 }
 
-/// A map of what a product makes: a number for each channel, `[channels]`, or one for all, `[1]`, in f64.
+/// An affine map of the result of a product: a number for each channel, `[channels]`, or one for all, `[1]`, in f64.
 pub(super) struct Affine<'h> {
     pub(super) factor: Option<Weight<'h>>,
     pub(super) shift: Option<Weight<'h>>,
@@ -26,7 +26,7 @@ pub(super) struct Product<'h> {
     kind: Kind,
 }
 
-/// What the first axes of a weight are.
+/// The meaning of the first axes of a weight.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// `[O, I / groups, ..]`.
@@ -43,8 +43,8 @@ impl<'h> Product<'h> {
     /// The product of `node`, a `Conv`, `ConvTranspose`, `Gemm` or `MatMul` with a weight or a weight that is transposed.
     ///
     /// # Errors
-    /// When there is no weight, or somebody else reads it: it would have to be stored twice.
-    pub(super) fn of(node: NodeRef<'h>) -> Res<Self> {
+    /// If there is no weight, or another node reads it: it would have to be stored twice.
+    pub(super) fn from_node(node: NodeRef<'h>) -> Res<Self> {
         let (Some(x), Some(second)) = (node.input(0), node.input(1)) else {
             return Err("it has no weight".into());
         };
@@ -131,7 +131,7 @@ impl<'h> Product<'h> {
         made.cast(dtype).value()
     }
 
-    /// The product with `map` behind it. `bias` is what it adds; a `MatMul` adds it in a node of its own.
+    /// The product with `map` behind it. `bias` is its addend; a `MatMul` adds it in a node of its own.
     pub(super) fn with(
         &self,
         cx: &Rewrite<'h>,
@@ -176,7 +176,7 @@ impl<'h> Product<'h> {
     /// is added to the bias.
     ///
     /// # Errors
-    /// When places at the border do not see the shift: those of a padded convolution, or of a transposed one.
+    /// If positions at the border do not see the shift: those of a padded convolution, or of a transposed one.
     pub(super) fn of_mapped(
         &self,
         cx: &Rewrite<'h>,
@@ -188,7 +188,7 @@ impl<'h> Product<'h> {
         let (count, reads) = (self.channels(), self.reads());
         let all = self.extents.iter().try_fold(1u64, |all, extent| all.checked_mul(*extent));
         let each = all.and_then(|all| all.checked_div(count)).ok_or("the weight is too large")?;
-        // The weight by what it is summed over, and where each channel that is read stands in it.
+        // The weight, split at the summed axes, and the position of each input channel in it.
         let (split, numbers, rows, axis) = match self.kind {
             Kind::Conv(groups) => {
                 self.sees_all()?;
@@ -212,7 +212,7 @@ impl<'h> Product<'h> {
         Ok(self.emit(cx, x, weight, Some(sum.cast(dtype).value()?)))
     }
 
-    /// What it adds to each channel that it makes, `[channels]` or `[1]`, in f64; `bias` is what it is given for that.
+    /// The addend of each output channel, `[channels]` or `[1]`, in f64, from the operand `bias`.
     fn bias(&self, bias: Option<ValueRef<'h>>) -> Res<Option<Weight<'h>>> {
         let Some(bias) = bias else { return Ok(None) };
         let own = by_channel(bias, self.axis(2), 2.max(bias.rank().unwrap_or(0)), self.channels())?;
@@ -220,7 +220,7 @@ impl<'h> Product<'h> {
         Ok(Some(beta.map_or(own.clone(), |beta| own * f64::from(beta))))
     }
 
-    /// Whether every place that a convolution makes is a sum over all of its weights.
+    /// Whether every element of the result of a convolution is a sum over all of its weights.
     fn sees_all(&self) -> Res<()> {
         let is_padded = self.node.ints("pads").is_some_and(|pads| pads.iter().any(|pad| *pad != 0));
         let is_stated = self.node.str("auto_pad").is_some_and(|pad| pad == "NOTSET" || pad == "VALID");

@@ -1,4 +1,4 @@
-//! What goes into weights: norms of known statistics, scales and biases around convolutions and products.
+//! Folding into weights: norms with known statistics, scales and biases around convolutions and products.
 //! Weights are made when the model is written, in f64, and rounded once.
 
 mod affine;

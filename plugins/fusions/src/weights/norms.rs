@@ -62,7 +62,7 @@ rules! {
         => before(cx, conv.or(gemm).or(matmul), x, b, [scale, bias, mean, variance], epsilon);
 }
 
-/// Whether what is normed has the last axis of `product` for its channels.
+/// Whether the normalized value has the last axis of `product` as its channels.
 fn are_rows(matched: &Matched<'_>, product: Option<NodeRef<'_>>) -> Res<()> {
     let shape = |value: Option<ValueRef<'_>>| value.and_then(ValueRef::shape).ok_or("a shape is not known");
     let (own, normed) =
@@ -98,10 +98,10 @@ fn normed<'h>(
     epsilon: &Attribute,
 ) -> Res<ValueRef<'h>> {
     let [factor, shift] = factor_and_shift(norm, epsilon)?;
-    Product::of(product)?.with(cx, own, Affine { factor: Some(factor), shift: Some(shift) })
+    Product::from_node(product)?.with(cx, own, Affine { factor: Some(factor), shift: Some(shift) })
 }
 
-/// `product` of what is normed, with the norm in its weights; `own` is its bias.
+/// `product` of the normalized value, with the norm in its weights; `own` is its bias.
 fn before<'h>(
     cx: &Rewrite<'h>,
     product: Option<NodeRef<'h>>,
@@ -114,7 +114,7 @@ fn before<'h>(
     if node.is("MatMul") && cx.rank(x)? != 2 {
         return Err("the channels are not the last axis of the normalized value".into());
     }
-    Product::of(node)?.of_mapped(cx, x, own, factor_and_shift(norm, epsilon)?)
+    Product::from_node(node)?.of_mapped(cx, x, own, factor_and_shift(norm, epsilon)?)
 }
 
 /// The factor `scale / √(variance + ε)` of a norm and its shift `bias - mean * factor`, in f64, of `scale`, `bias`, `mean` and

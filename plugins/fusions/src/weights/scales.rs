@@ -16,7 +16,7 @@ rules! {
         (Mul(product, const factor) | Div(product, const divisor))
         => scaled(cx, conv.or(turned).or(gemm), b, [factor, divisor]);
 
-    /// What is added to each channel behind a convolution, or taken away, becomes a part of its bias.
+    /// A number that is added to or subtracted from each channel after a convolution becomes part of its bias.
     bias_behind:
         let conv = Conv(_, const _w, const b?, ..);
         let turned = ConvTranspose(_, const _w, const b?, ..);
@@ -84,11 +84,11 @@ fn shifted<'h>(
     product.with(cx, own, Affine { factor: None, shift: Some(shift) })
 }
 
-/// `product`, and the rank of what it makes.
+/// `product`, and the rank of its result.
 fn known<'h>(cx: &Rewrite<'h>, product: Option<NodeRef<'h>>) -> Res<(Product<'h>, usize)> {
     let node = product.ok_or("there is no product")?;
     let rank = cx.rank(node.output(0).ok_or("the product makes nothing")?)?;
-    Ok((Product::of(node)?, rank))
+    Ok((Product::from_node(node)?, rank))
 }
 
 /// `product` of `x`, where a number stands in front of it.
@@ -98,7 +98,7 @@ fn before<'h>(
     x: ValueRef<'h>,
     numbers: [Option<ValueRef<'h>>; 2],
 ) -> Res<ValueRef<'h>> {
-    let product = Product::of(product.ok_or("there is no product")?)?;
+    let product = Product::from_node(product.ok_or("there is no product")?)?;
     let single = |numbers: ValueRef<'h>| by_channel(numbers, 0, cx.rank(x)?.max(1), 1);
     let factor = match numbers {
         [Some(factor), _] => single(factor)?,
@@ -108,7 +108,7 @@ fn before<'h>(
     product.of_scaled(cx, x, factor)
 }
 
-/// Whether `b` is repeated along the rows of what `matmul` makes, or is of its shape.
+/// Whether `b` is repeated along the rows of the result of `matmul`, or has its shape.
 fn is_bias(matched: &Matched<'_>, matmul: NodeRef<'_>, b: ValueRef<'_>) -> Res<()> {
     let made = matmul.output(0).ok_or("the product makes nothing")?;
     exact_type(made)?;

@@ -11,7 +11,7 @@ rules! {
         MatMul(q: [B, H, L, D], Transpose(repeated, perm = [0, 1, 3, 2])) if is_repeated(grown, axes, [B, N, H, S, D])
         => scores(cx, q, k, N, H);
 
-    /// What heads that share values make of them, without repeating the values, likewise.
+    /// The weighted sums of heads that share values, without repeating the values.
     grouped_values (class = bounded(relative = 1e-6, ulps = 4), opset = 15..):
         let repeated = Reshape(grown @ Expand(Unsqueeze(v: [B, N, S, D], const axes), _), _, ..);
         MatMul(weights: [B, H, L, S], repeated) if is_repeated(grown, axes, [B, N, H, S, D])

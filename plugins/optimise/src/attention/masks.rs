@@ -5,7 +5,7 @@ use onnxport_sdk::prelude::*;
 rules! {
     /// A softmax that is masked on both sides, in front of a product: the mask is added to the scores, minus infinity where it
     /// is closed, and rows that are closed everywhere are made zero behind the product, which is smaller than its
-    /// operand. Nothing changes where the scores are finite; infinities and NaN in closed places come through, as in PyTorch.
+    /// operand. Nothing changes if the scores are finite; infinities and NaN in masked positions propagate, as in PyTorch.
     masked_softmax (class = bounded(relative = 1e-6, ulps = 4, finite), opset = 18.., priority = 1):
         MatMul(
             Where(mask, Softmax(Where(mask, scores, const low), axis = -1), 0),
@@ -14,8 +14,8 @@ rules! {
         if is_lowest(low) && has_last(mask)
         => masked(cx, scores, mask, v);
 
-    /// A softmax whose rows of NaN, which have no place, are made zero, in front of a product: they are made zero behind the
-    /// product, which is smaller. A row of it is NaN everywhere or nowhere. Nothing changes where the values are finite.
+    /// A softmax whose rows of NaN, which are masked everywhere, are made zero before a product: they are made zero after the
+    /// product, which is smaller. A row of it is NaN everywhere or nowhere. Nothing changes if the values are finite.
     guarded_softmax (class = bounded(relative = 1e-6, ulps = 4, finite), opset = 13.., priority = 1):
         let weights = soft @ Softmax(_, axis = -1);
         MatMul(Where(IsNaN(weights), 0, weights), v: [.., _, _])
@@ -59,7 +59,7 @@ fn masked<'h>(
     Ok(cx.op("Where").input(open).input(product).input(cx.float(0.0, dtype)).one())
 }
 
-/// The product of what `soft` makes and `v`, and zeros where a row of the former is NaN.
+/// The product of the result of `soft` and `v`, and zeros where a row of the former is NaN.
 fn guarded<'h>(cx: &Rewrite<'h>, soft: NodeRef<'h>, v: ValueRef<'h>) -> Res<ValueRef<'h>> {
     let weights = soft.output(0).ok_or("the softmax makes nothing")?;
     let product = cx.matmul(weights, v);

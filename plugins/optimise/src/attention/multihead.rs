@@ -6,14 +6,14 @@ use onnxport_sdk::prelude::*;
 use crate::rewriting::known;
 
 rules! {
-    /// Heads that are turned together with the batch, and divided from it then, are divided first.
+    /// Splits heads from the batch before the transpose instead of after it.
     heads_with_the_batch (class = exact, opset = 13..):
         let rows = Reshape(x: [S, B, E], _, ..);
         let turned = Transpose(rows: [S, _, D], perm = [1, 0, 2]);
         Reshape(turned: [_, S, D], _, ..) if heads(matched, [B, S, E, D]).is_ok()
         => divided(cx, x, [B, S, E, D]);
 
-    /// Query, key and value that are divided from one value by way of an axis of their own are split from it.
+    /// Splits query, key and value from one value directly, without an axis of size 3 and a transpose.
     split_heads (class = exact, opset = 13..):
         let apart = Transpose(Reshape(x: [S, B, P], _, ..): [1, S, B, 3, E], perm = [3, 1, 2, 0, 4]);
         let all = shared Squeeze(apart, 3);
@@ -21,7 +21,7 @@ rules! {
         if known(x).is_ok() && are_in_order([q, k, v]) && is_thrice(P, E)
         => split(cx, x, E);
 
-    /// A product of places that were put before the batch, for heads that are turned once more: nothing else is turned.
+    /// Computes the product with the batch first, so that only the heads are transposed.
     batch_first_heads (class = bounded(relative = 1e-6, ulps = 4), opset = 13..):
         let linear = Add(MatMul(Transpose(x: [B, S, _], perm = [1, 0, 2]), w: [_, P]), bias: [P]);
         let parts = Split(linear, const widths, axis = axis);
@@ -33,7 +33,7 @@ rules! {
         if known(x).is_ok() && matches!(axis.int(), Some(-1 | 2)) && widths.extents() == Some(vec![3])
         => projected(cx, [x, w, bias, widths], [H, D], [p, q, r]);
 
-    /// A product of what heads made, with places before the batch: the heads are turned back right away.
+    /// Computes the output projection with the batch first, so that only the heads are transposed back.
     batch_first_rows (class = bounded(relative = 1e-6, ulps = 4), opset = 13..):
         let rows = Reshape(Transpose(heads: [B, _, S, _], perm = [2, 0, 1, 3]), _, ..);
         let product = Gemm(rows: [_, E], w, bias: [N], transA = 0, transB = turn, alpha = 1.0, beta = 1.0);
@@ -79,7 +79,7 @@ fn split<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, width: Dim) -> Res<Vec<ValueRef<
     Ok(cx.op("Split").input(x).input(cx.ints(&[width; 3])).int("axis", -1).many(3))
 }
 
-/// The heads of the three parts of `x w + bias`, turned as `perms` say of heads with places before the batch.
+/// The heads of the three parts of `x w + bias`, transposed by `perms`, which are for heads with positions before the batch.
 fn projected<'h>(
     cx: &Rewrite<'h>,
     [x, w, bias, widths]: [ValueRef<'h>; 4],
@@ -93,14 +93,14 @@ fn projected<'h>(
     let parts = cx.op("Split").input(linear).input(widths).int("axis", -1).many(3);
     let turned = parts.into_iter().zip(perms).map(|(part, perm)| {
         let perm = perm.ints().ok_or("there is no permutation")?;
-        // The first two axes have changed their places.
+        // The first two axes are swapped.
         let perm: Vec<i64> = perm.iter().map(|axis| if *axis < 2 { 1 - axis } else { *axis }).collect();
         Ok(cx.op("Transpose").input(cx.reshape(part, &[0, 0, heads, width])).ints("perm", &perm).one())
     });
     turned.collect()
 }
 
-/// The product of what `heads: [B, H, S, D]` made and `w`, and `bias`, with the batch in front.
+/// The product of the result of `heads: [B, H, S, D]` and `w`, plus `bias`, with the batch in front.
 fn returned<'h>(
     cx: &Rewrite<'h>,
     heads: ValueRef<'h>,

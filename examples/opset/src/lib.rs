@@ -10,7 +10,7 @@ fn rms_scale(cx: &Lower, x: Value, weight: Value, eps: f64) -> Res<Value> {
 }
 
 /// Scales the rows of `x` down to a norm of at most `limit`. The operator writes to `x`; its lowering returns
-/// what `x` is afterwards, and onnxport puts that in the place of `x` from there on.
+/// the new value of `x`, and onnxport replaces `x` with it from there on.
 #[lowering("example.clip_rows_.default")]
 fn clip_rows(cx: &Lower, x: Value, limit: f64) -> Res<Value> {
     if limit < 0.0 {

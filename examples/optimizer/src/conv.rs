@@ -118,7 +118,7 @@ impl<'h> Conv<'h> {
         Ok(())
     }
 
-    /// What every place of the kernel sees: `[N, C, K, L]`, or something of as many elements in that order.
+    /// The inputs of every position of the kernel: `[N, C, K, L]`, or another shape with the elements in that order.
     fn columns(&self, cx: &Edit<'h>) -> ValueRef<'h> {
         let Self { channels, image, kernel, output, strides, dilations, pads, .. } = *self;
         let mut input = self.input;

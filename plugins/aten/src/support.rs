@@ -1,9 +1,9 @@
-//! What several families need beyond the SDK: element types that operators lack, and small formulas.
+//! Common parts beyond the SDK: element types that operators lack, and small formulas.
 
 use onnxport_sdk::prelude::*;
 
-/// The element type in which `op` computes what is asked of it in `dtype`: `dtype` itself, unless ONNX does not define the
-/// operator of it. What a runtime lacks is not a lowering's business, nor is bfloat16, which the driver widens.
+/// The element type in which `op` computes results of type `dtype`: `dtype` itself, unless ONNX does not define the
+/// operator of it. Lowerings ignore the gaps of runtimes, and bfloat16, which the driver widens.
 pub(crate) fn defined_type(cx: &Lower, op: &str, dtype: DType) -> DType {
     match (op, dtype) {
         ("Celu", DType::F16 | DType::F64) => DType::F32,

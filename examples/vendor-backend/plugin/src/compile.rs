@@ -6,7 +6,7 @@ use npu_program::{Constant, Instruction, NONE, Opcode, Program};
 use onnxport_sdk::backend::{Port, Region};
 use onnxport_sdk::{DType, Literal, NodeRef, Res, ValueRef};
 
-/// A program, and what its node is given: the first inputs of the region, then its weights.
+/// A program, and the inputs of its node: the first inputs of the region, then its weights.
 pub(crate) struct Compiled {
     pub program: Program,
     pub inputs: Vec<Port>,

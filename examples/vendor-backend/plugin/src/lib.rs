@@ -1,6 +1,6 @@
 //! An onnxport backend for a pretend accelerator, the "npu".
 //!
-//! It multiplies float32 matrices, and takes what connects products with it: additions, activations, views. It
+//! It multiplies float32 matrices, and takes the operators between products with it: additions, activations, views. It
 //! takes any extents, but for `Softmax`, whose unit needs fixed ones. A region becomes one node that carries a
 //! program and has the region's weights as inputs, where they are.
 

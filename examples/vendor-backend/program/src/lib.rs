@@ -13,7 +13,7 @@
 //! hash of all bytes before, FNV-1a u64
 //! ```
 //!
-//! All numbers are little-endian. [`Program::decode`] trusts nothing: what it returns can be run without
+//! All numbers are little-endian. [`Program::decode`] trusts nothing: its result can be run without
 //! looking at its numbers again.
 
 mod read;
@@ -78,7 +78,7 @@ opcodes! {
     Sigmoid = 10 (1, 0, 0),
     /// Over the axis of its integer.
     Softmax = 11 (1, 1, 0),
-    /// The second operand is the shape; 0 keeps an extent, -1 is what remains.
+    /// The second operand is the shape; 0 keeps an extent, -1 is the rest.
     Reshape = 12 (2, 0, 0),
     /// Integers: the permutation.
     Transpose = 13 (1, _, 0),

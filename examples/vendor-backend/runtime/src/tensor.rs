@@ -5,7 +5,7 @@ use std::borrow::Cow;
 /// The elements of a tensor, borrowed from ONNX Runtime or made by an instruction.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Data<'a> {
-    /// What is computed with.
+    /// The numbers to compute with.
     Floats(Cow<'a, [f32]>),
     /// Shapes.
     Ints(Cow<'a, [i64]>),

@@ -143,7 +143,7 @@ impl Heads {
     }
 }
 
-/// Softmax along the last axis of what the mask admits. A row without any is zero, as in PyTorch,
+/// Softmax along the last axis over unmasked scores. A row without any is zero, as in PyTorch,
 /// where a plain softmax would give NaN.
 fn masked_softmax(cx: &Lower, scores: Value, mask: Value, dtype: DType) -> Res<Value> {
     if cx.dtype(mask)? == DType::Bool {

@@ -134,7 +134,7 @@ fn log_normal(cx: &Lower, mean: f64, std: f64) -> Res<Value> {
 }
 
 /// Indices drawn by the weights of the last axis. Without replacement they are those of the largest
-/// `weight / e` with `e` exponential, which draws one after the other from what is left.
+/// `weight / e` with `e` exponential, which draws one after the other without replacement.
 #[lowering("aten.multinomial.default")]
 fn multinomial(cx: &Lower, x: Value, num_samples: i64, replacement: bool) -> Res<Value> {
     let rank = cx.rank(x)?;

@@ -18,7 +18,7 @@ pub(super) enum Scaling {
 }
 
 impl Scaling {
-    /// What the names in `torch.fft` mean.
+    /// From the names in `torch.fft`.
     pub(super) fn named(norm: Option<Str>, inverse: bool) -> Res<Self> {
         match (norm.map_or("backward", |n| n.0), inverse) {
             ("backward", false) | ("forward", true) => Ok(Self::None),
@@ -28,7 +28,7 @@ impl Scaling {
         }
     }
 
-    /// What the numbers of PyTorch's kernels mean.
+    /// From the numbers of PyTorch's kernels.
     pub(super) fn numbered(normalization: i64) -> Res<Self> {
         match normalization {
             0 => Ok(Self::None),

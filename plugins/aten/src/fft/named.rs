@@ -61,7 +61,7 @@ fn irfft(cx: &Lower, s: Option<Vec<SymInt>>, dim: Option<Axes>, norm: Option<Str
     scaled(cx, from_half(cx, y, *last, *n)?, &extents, true, Scaling::named(norm, true)?)
 }
 
-/// Every axis, or those that are named, or the last of which there are sizes.
+/// Every axis, or the named ones, or the last ones with sizes.
 fn axes(cx: &Lower, dim: Option<Axes>, s: Option<&Vec<SymInt>>) -> Res<Vec<usize>> {
     if let Some(dim) = dim {
         return Ok(dim.0);

@@ -1,4 +1,4 @@
-//! What the indices of `self[…]` mean: which axes they index, and where their shape stands in the
+//! The meaning of the indices of `self[…]`: which axes they index, and where their shape stands in the
 //! result.
 
 use onnxport_sdk::prelude::*;

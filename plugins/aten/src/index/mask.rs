@@ -1,4 +1,4 @@
-//! Masks, and positions of what is not zero.
+//! Masks, and positions of nonzero elements.
 
 use onnxport_sdk::prelude::*;
 

@@ -81,7 +81,7 @@ fn slice_scatter(
     if step != 1 || (extent.as_const().is_some() && uniform(cx, src).is_some()) {
         return strided(cx, x, src, axis, start, length, step);
     }
-    // What is before, the new part, and what is after.
+    // The part before, the new part, and the part after.
     let mut target = shape;
     if let Some(place) = target.get_mut(axis) {
         *place = length;

@@ -13,7 +13,7 @@ pub(super) fn widen(cx: &Lower, x: Value, reduction: &str) -> Value {
     }
 }
 
-/// What `widen` made, as `dtype` again.
+/// The result of `widen`, as `dtype` again.
 pub(super) fn narrow(cx: &Lower, x: Value, dtype: DType) -> Value {
     cx.cast(x, dtype)
 }
@@ -86,7 +86,7 @@ fn reduction(name: &str) -> Res<&'static str> {
     }
 }
 
-/// What a reduction starts from.
+/// The initial value of a reduction.
 fn neutral(reduction: &str, dtype: DType) -> Scalar {
     let float = dtype.kind() == Kind::Float;
     let (low, high) = match dtype {
@@ -104,7 +104,7 @@ fn neutral(reduction: &str, dtype: DType) -> Scalar {
     }
 }
 
-/// The elements of `updates` reduced into `x` at `index` along `axis`, with or without what `x` held.
+/// The elements of `updates` reduced into `x` at `index` along `axis`, with or without the elements of `x`.
 pub(super) fn reduced(
     cx: &Lower,
     x: Value,

@@ -6,7 +6,7 @@ mod vector;
 
 use onnxport_sdk::prelude::*;
 
-/// What a loss does with the loss of every element: PyTorch's `Reduction`.
+/// The reduction of the losses of all elements: PyTorch's `Reduction`.
 #[derive(Clone, Copy, PartialEq)]
 enum Reduction {
     None,

@@ -21,7 +21,7 @@ fn grouped_mm(cx: &Lower, x: Value, mat2: Value, offs: Option<Value>, bias: Opti
     }
 }
 
-/// What transformers calls where `torch._grouped_mm` has no kernel: rows after the last group are 0.
+/// transformers' replacement where `torch._grouped_mm` has no kernel: rows after the last group are 0.
 #[lowering("transformers.grouped_mm_fallback.default")]
 fn fallback(cx: &Lower) -> Res<Value> {
     let (x, weight, offs) = (cx.positional(0)?, cx.positional(1)?, cx.positional(2)?);

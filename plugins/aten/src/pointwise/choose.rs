@@ -134,7 +134,7 @@ fn nan_to_num(
     Ok(y)
 }
 
-/// Whether the sign of what has one is minus, also that of -0.
+/// Whether a signed number has a minus sign, as -0 does.
 pub(super) fn is_below(cx: &Lower, x: Value, dtype: DType) -> Value {
     let below = cx.less(x, 0.0);
     if !dtype.is_float() {

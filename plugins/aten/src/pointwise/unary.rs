@@ -53,7 +53,7 @@ unaries! {
     atanh "Atanh" "aten.atanh.default" "prims.atanh.default" "aten.arctanh.default";
 }
 
-/// `|x|`; what has no sign stays as it is.
+/// `|x|`; unsigned numbers stay.
 #[lowering("aten.abs.default", "prims.abs.default", "aten.absolute.default")]
 fn abs(cx: &Lower, x: Value) -> Res<Value> {
     Ok(if matches!(cx.dtype(x)?, DType::U8 | DType::Bool) { x } else { cx.abs(x) })

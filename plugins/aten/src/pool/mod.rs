@@ -15,7 +15,7 @@ struct Window {
     stride: Vec<i64>,
     padding: Vec<i64>,
     dilation: Vec<i64>,
-    /// What has to be added to the end of each axis for PyTorch's number of windows; `None` where
+    /// The padding at the end of each axis for PyTorch's number of windows; `None` where
     /// the extents are not constant and `ceil_mode` has to say it.
     overhang: Option<Vec<i64>>,
 }
@@ -81,7 +81,7 @@ impl Window {
             }
         }
         // Says what no pads say too; ONNX Runtime would fuse a `Pad` with zeros before it into the
-        // pool's own padding, which is no zeros: https://github.com/microsoft/onnxruntime/pull/18136.
+        // pool's own padding, which is not zeros: https://github.com/microsoft/onnxruntime/pull/18136.
         if op == "MaxPool" && self.overhang.is_some() && pads.iter().all(|p| *p == 0) {
             node = node.str("auto_pad", "VALID");
         }

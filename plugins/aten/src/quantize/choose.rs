@@ -1,4 +1,4 @@
-//! Scales and zero points of what flows through a model, from its least and greatest elements.
+//! Scales and zero points of activations, from their least and greatest elements.
 //!
 //! `DynamicQuantizeLinear` has no least scale, which PyTorch calls `eps`, and codes of uint8 alone; so it is said by
 //! the operators that it stands for. Source: `determine_qparams` in `torch/ao/quantization/utils.py`.
@@ -52,7 +52,7 @@ fn range(cx: &Lower, input: Value) -> (Value, Value) {
     (low, cx.max(cx.reduce("ReduceMax", input, &[], false), 0.0))
 }
 
-/// Numbers without axes as what the program states: of wider types, with an axis.
+/// Numbers without axes in the form that the program states: of wider types, with an axis.
 fn stated(cx: &Lower, scale: Value, zero_point: Value) -> Res<(Value, Value)> {
     let (first, second) = (cx.result(0)?.dtype, cx.result(1)?.dtype);
     Ok((cx.unsqueeze(cx.cast(scale, first), &[0]), cx.unsqueeze(cx.cast(zero_point, second), &[0])))

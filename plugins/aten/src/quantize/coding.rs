@@ -1,4 +1,4 @@
-//! What `QuantizeLinear` and `DequantizeLinear` can say: types of codes, scales and zero points.
+//! Types of codes, scales and zero points that `QuantizeLinear` and `DequantizeLinear` support.
 
 use onnxport_sdk::prelude::*;
 
@@ -148,7 +148,7 @@ pub(super) fn arithmetic(
 ) -> Res<Value> {
     let result = cx.result(0)?.dtype;
     let input = cx.cast(input, dtype);
-    // The largest number of the type that is not above the bound: 2^31 is no int32.
+    // The largest number of the type that is not above the bound: 2^31 is not an int32.
     let high = if dtype == DType::F32 && (high as f32) as i64 > high {
         f64::from((high as f32).next_down())
     } else {

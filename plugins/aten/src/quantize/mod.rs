@@ -1,6 +1,6 @@
 //! Quantisation: within floating point, and to codes and back as exported quantised programs state it.
 //!
-//! Codes become `QuantizeLinear` and `DequantizeLinear`, which runtimes fuse with what stands between them, wherever
+//! Codes become `QuantizeLinear` and `DequantizeLinear`, which runtimes fuse with the operators between them, wherever
 //! ONNX has the type of the codes and the zero point is known to be one of them; the rest is plain arithmetic.
 //! Source: `torch/ao/quantization/fx/_decomposed.py`.
 //!

@@ -19,7 +19,7 @@ struct Coded {
     reach: i64,
 }
 
-/// `x @ weight^T`, in f32, if both were coded in 8 bits, `x` with a scale that is no constant.
+/// `x @ weight^T`, in f32, if both were coded in 8 bits, `x` with a scale that is not a constant.
 pub(crate) fn linear(cx: &Lower, x: Value, weight: Value) -> Res<Option<Value>> {
     let (Some(x), Some(weight)) = (Coded::from_value(cx, x), Coded::from_value(cx, weight)) else {
         return Ok(None);
@@ -27,7 +27,7 @@ pub(crate) fn linear(cx: &Lower, x: Value, weight: Value) -> Res<Option<Value>> 
     let single = x.axis.is_none() && cx.contents_of(x.scale).is_none() && cx.rank(weight.codes)? == 2;
     let Some(summed) = cx.dim(weight.codes, 1).as_const().filter(|_| single) else { return Ok(None) };
     let largest = x.reach.checked_mul(weight.reach).and_then(|n| n.checked_mul(summed));
-    // Sums that int32 does not hold, and scales along what is summed, stay floating point.
+    // Sums that int32 does not hold, and scales along summed axes, stay floating point.
     if largest.is_none_or(|n| n > i64::from(i32::MAX)) || weight.axis.is_some_and(|axis| axis != 0) {
         return Ok(None);
     }

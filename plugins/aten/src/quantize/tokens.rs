@@ -1,6 +1,6 @@
 //! A scale and a zero point for every row along the last axis.
 //!
-//! These add the zero point before they round, and scales have as many axes as what is coded: no operator of ONNX
+//! These add the zero point before they round, and scales have as many axes as the coded tensor: no operator of ONNX
 //! says so, and no runtime fuses it.
 
 use onnxport_sdk::prelude::*;

@@ -99,7 +99,7 @@ fn running_extreme(cx: &Lower, x: Value, dim: Axis, largest: bool) -> Res<(Value
     Ok((cx.cast(values, dtype), places))
 }
 
-/// Along a new axis after `dim`, what stands up to each place, and `neutral` beyond: ONNX has no
+/// Along a new axis after `dim`, the elements up to each index, and `neutral` beyond: ONNX has no
 /// running reduction but the sum's, so this takes memory quadratic in the extent.
 fn prefixes(cx: &Lower, x: Value, dim: Axis, neutral: &Scalar) -> Res<Value> {
     let (axis, rank, dtype) = (dim.0, cx.rank(x)?, cx.dtype(x)?);

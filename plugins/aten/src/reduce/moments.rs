@@ -54,7 +54,7 @@ fn spread(cx: &Lower, x: Value, dim: Option<&Axes>, keepdim: bool) -> Res<(Value
     Ok((sum / divisor, mean))
 }
 
-/// The argument `correction`, or what `unbiased` means; 1 by default.
+/// The argument `correction`, or the value that `unbiased` implies; 1 by default.
 fn correction(cx: &Lower) -> Res<f64> {
     if !cx.lookup("unbiased").is_none() {
         return Ok(f64::from(u8::from(cx.argument::<bool>("unbiased")?)));

@@ -22,14 +22,14 @@ fn mean(cx: &Lower, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
     total(cx, "ReduceMean", x, dim.as_ref(), keepdim)
 }
 
-/// The sum over `dim` of what is not NaN.
+/// The sum over `dim` of elements other than NaN.
 #[lowering("aten.nansum.default")]
 fn nansum(cx: &Lower, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
     let (x, _) = without_nan(cx, x)?;
     total(cx, "ReduceSum", x, dim.as_ref(), keepdim)
 }
 
-/// The mean over `dim` of what is not NaN.
+/// The mean over `dim` of elements other than NaN.
 #[lowering("aten.nanmean.default")]
 fn nanmean(cx: &Lower, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;

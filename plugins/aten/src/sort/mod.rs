@@ -1,4 +1,4 @@
-//! Order, and what follows from it.
+//! Sorting, and operators that use it.
 
 mod extreme;
 mod order;

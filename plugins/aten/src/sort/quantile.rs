@@ -52,7 +52,7 @@ fn median(cx: &Lower, x: Value) -> Res<Value> {
     Ok(median_along(cx, cx.reshape(x, &[-1]), Axis(0), false)?.0)
 }
 
-/// The lower median along `dim` of what is not NaN.
+/// The lower median along `dim` of elements other than NaN.
 #[lowering("aten.nanmedian.dim")]
 fn nanmedian_along(cx: &Lower, x: Value, dim: Axis, keepdim: bool) -> Res<(Value, Value)> {
     let dtype = cx.dtype(x)?;
@@ -61,7 +61,7 @@ fn nanmedian_along(cx: &Lower, x: Value, dim: Axis, keepdim: bool) -> Res<(Value
     }
     let axis = dim.0 as i64;
     let nan = cx.is_nan(x);
-    // NaN goes last; the middle of what is before it differs per slice.
+    // NaN goes last; the middle before it differs per slice.
     let (top_value, none) = (cx.float(f64::INFINITY, dtype), cx.float(f64::NAN, dtype));
     let (values, indices) = top(cx, cx.select(nan, top_value, x), whole(cx, x, dim.0)?, dim.0, false)?;
     let count = cx.reduce("ReduceSum", cx.cast(!nan, DType::I64), &[axis], true);

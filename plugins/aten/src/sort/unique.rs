@@ -20,7 +20,7 @@ fn distinct(cx: &Lower, x: Value, axis: Option<usize>) -> Res<[Value; 3]> {
 fn unique(cx: &Lower, x: Value, return_inverse: bool, return_counts: bool) -> Res<Vec<Value>> {
     let [values, inverse, counts] = distinct(cx, x, None)?;
     let inverse = if return_inverse { like_input(cx, inverse, x)? } else { cx.ints(&[]) };
-    // What was not asked for is empty, and the old overload counts nothing.
+    // Results that were not requested are empty, and the old overload counts nothing.
     Ok(vec![values, inverse, if return_counts { counts } else { cx.ints(&[]) }])
 }
 

@@ -1,4 +1,4 @@
-//! What all resampling to another size shares: the arguments, and the `Resize` node.
+//! Common parts of resampling to another size: the arguments, and the `Resize` node.
 
 use onnxport_sdk::prelude::*;
 
@@ -97,7 +97,7 @@ impl Sizes {
             node = node.float(name, value);
         }
         if antialias {
-            // PyTorch leaves what lies outside out of the weights.
+            // PyTorch omits positions outside the image from the weights.
             node = node.int("antialias", 1).int("exclude_outside", 1);
         }
         if by_size {

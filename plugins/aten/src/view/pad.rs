@@ -45,7 +45,7 @@ fn constant(cx: &Lower, x: Value, pad: &[SymInt], value: &Scalar) -> Res<Value> 
     Ok(emit(cx, x, &sides, "constant", fill))
 }
 
-/// What negative counts leave of `x`.
+/// `x`, cropped by negative counts.
 fn cropped(cx: &Lower, mut x: Value, sides: &[(SymInt, SymInt)]) -> Value {
     let negative = |n: &SymInt| n.as_const().filter(|n| *n < 0);
     for (axis, (before, after)) in sides.iter().enumerate() {

@@ -30,7 +30,7 @@ fn pixel_unshuffle(cx: &Lower, x: Value, downscale_factor: i64) -> Res<Value> {
     rearranged(cx, x, outer, &split, [0, 2, 4, 1, 3])
 }
 
-/// The axes after `outer` split into `inner`, permuted, and merged to what the program states.
+/// The axes after `outer` split into `inner`, permuted, and merged into the shape that the program states.
 fn rearranged<const N: usize>(
     cx: &Lower,
     x: Value,

@@ -47,8 +47,8 @@ def assert_onnx_program(
         atol: The absolute tolerance.
         args: Positional arguments to call both with.
         kwargs: Keyword arguments.
-        strategy: How the program must have been captured: `non-strict`, `strict` or `draft`, or one
-            of PyTorch's names; None for anyhow.
+        strategy: How the program must have been captured: `non-strict`, `strict`, `patched` or
+            `draft`, or one of PyTorch's names; None for anyhow.
         backend: The runtime: ONNX Runtime, or onnxport's own evaluator.
         options: Further ones of `ONNXProgram.verify`, such as `tolerance="auto"`.
 

@@ -46,7 +46,9 @@ def installed(patches: Sequence[Patch]) -> Iterator[Uses]:
             for path, function in patch.functions.items():
                 if (owner := _owner(path)) is not None:
                     name = path.rpartition(".")[2]
-                    original = inspect.getattr_static(owner, name)
+                    # A static method of a class is not what an access to it returns.
+                    look = inspect.getattr_static if isinstance(owner, type) else getattr
+                    original = look(owner, name)
                     replacement = _replacement(original, patch, path, function, uses)
                     _replace(stack, owner, name, original, replacement)
         yield uses
@@ -75,7 +77,11 @@ def _replacement(original: Any, patch: Patch, path: str, function: Function, use
     @functools.wraps(called, assigned=("__module__", "__name__", "__qualname__", "__doc__"))
     def replacement(*args: Any, **kwargs: Any) -> Any:
         if threading.get_ident() == thread:
-            result = function(called, *args, **kwargs)
+            try:
+                result = function(called, *args, **kwargs)
+            except BaseException:
+                uses.add(patch, path)
+                raise
             if result is not NotImplemented:
                 uses.add(patch, path)
                 return result

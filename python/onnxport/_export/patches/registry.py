@@ -13,7 +13,7 @@ Choice: TypeAlias = Literal["auto", "none"] | Sequence[str]
 """`auto`: those that a failed capture calls; `none`; or names."""
 
 # Each module has a `patch`.
-_OWN = ("causal_mask", "linspace", "one_hot", "packed")
+_OWN = ("causal_mask", "linspace", "one_hot", "packed", "recurrent")
 
 _OTHERS: dict[str, Patch] = {}
 

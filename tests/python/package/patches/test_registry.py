@@ -84,6 +84,21 @@ def test_calls_that_a_patch_declines_go_to_the_original(patch, library):
     assert [one.name for one in uses.summary()] == ["by-value"]
 
 
+def test_an_exception_of_a_replacement_is_that_of_the_attempt(library):
+    patch = onnxport.Patch("broken", reason="a test")
+
+    @patch.replaces("some_library.by_value")
+    def replacement(original, x):
+        raise NotImplementedError("not for this input")
+
+    onnxport.register_patch(patch)
+    with pytest.warns(UserWarning, match="OP211"):
+        program = onnxport.export(Library().eval(), (torch.ones(3),))
+    attempt = program.capture.attempts[2]
+    assert attempt.reason == "NotImplementedError: not for this input"
+    assert [one.name for one in attempt.patches] == ["broken"]
+
+
 def test_every_reference_is_replaced_and_put_back(patch, library, monkeypatch):
     other = types.ModuleType("some_user")
     other.imported = by_value

@@ -45,7 +45,7 @@ def exported(
     model = model.eval()
     program = onnxport.export(model, args, dynamic_shapes=given, **options)
     assert program.capture.strategy == "patched"
-    assert [one.name for one in program.patches] == [name]
+    assert name in [one.name for one in program.patches]
     *plain, patched = program.capture.attempts
     assert plain
     assert all(one.error is not None or one.fixed for one in plain)

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use onnxport_archive::{inputs, pack};
 
-/// What the templates depend on.
+/// The dependencies of the templates.
 const CRATES: &[&str] = &["onnxport-sdk", "onnxport-testkit"];
 
 fn main() {

@@ -8,7 +8,7 @@
 //!         threads: usize = 0,
 //!         /// Which kernels are used.
 //!         mode: String = "fast" in ["fast", "exact"],
-//!         /// A folder for what is compiled.
+//!         /// A folder for compiled programs.
 //!         cache: Option<PathBuf>,
 //!     }
 //! }
@@ -99,7 +99,7 @@ pub trait PluginOptions: Sized + Send + Sync + 'static {
     /// The struct, overridden by the options of one executor or similar.
     ///
     /// # Errors
-    /// When a value is not of its field's type, or not among those that are allowed.
+    /// When a value is not of its field's type, or not an allowed one.
     fn over(&self, options: Options<'_>) -> Result<Self, Refusal>;
 
     /// Where the values of this process are.
@@ -161,7 +161,7 @@ pub fn field<T: OptionValue>(
     T::parse(&text).ok_or_else(|| Refusal::new(format!("the option `{name}` cannot be {text:?}")))
 }
 
-/// Whether the values of `options` are among those that `entries` allow.
+/// Whether `entries` allow the values of `options`.
 ///
 /// # Errors
 /// When one is not.
@@ -176,7 +176,7 @@ pub fn check(entries: &[Entry], options: Options<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What [`AboutTable::options`](onnxport_abi::about::AboutTable::options) answers; what it points to
+/// The answer of [`AboutTable::options`](onnxport_abi::about::AboutTable::options); the memory behind it
 /// lives as long as the process.
 pub fn entries<T: PluginOptions>() -> Vec<OptionEntry<'static>> {
     let text = |text: String| RStr::from_str(String::leak(text));

@@ -36,7 +36,7 @@ pub fn pack(repository: &Path, names: &[&str]) -> io::Result<Vec<u8>> {
     write(&entries)
 }
 
-/// The files and folders that [`pack`] reads, relative to `repository`: what a build script watches.
+/// The files and folders that [`pack`] reads, relative to `repository`, for a build script to watch.
 ///
 /// # Errors
 /// As [`pack`].

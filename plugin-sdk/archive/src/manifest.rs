@@ -13,7 +13,7 @@ pub(super) struct Workspace<'a> {
     repository: &'a Path,
     /// The section `workspace` of its manifest.
     table: Table,
-    /// Its profiles, without what they say of single crates.
+    /// Its profiles, without overrides for single crates.
     profiles: Table,
     /// The folders of its crates, by name.
     crates: BTreeMap<String, PathBuf>,

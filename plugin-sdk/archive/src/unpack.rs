@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use zip::ZipArchive;
 
-/// The most that an archive unpacks to, in bytes: many times what sources take.
+/// The most that an archive unpacks to, in bytes: many times the size of the sources.
 const MAX_LEN: u64 = 256 << 20;
 
 /// The files of an archive, with their contents.

@@ -66,9 +66,9 @@ pub fn simple(item: TokenStream) -> TokenStream {
 /// | `_` | any value, which gets no name |
 /// | `1.5` | a small constant that is 1.5 throughout |
 /// | `Op(…)` | the output of a node; `Op(…).1` is its second output |
-/// | `each(x)`, `each(x, y)` | what an elementwise operator makes of `x`, or a broadcasting one of exactly these |
-/// | `view(x)` | what an operator makes that only gives `x` another shape |
-/// | `reduce(x, axes)` | what a reduction makes of `x` |
+/// | `each(x)`, `each(x, y)` | the result of an elementwise operator on `x`, or of a broadcasting one on exactly these |
+/// | `view(x)` | the result of an operator that only changes the shape of `x` |
+/// | `reduce(x, axes)` | a reduction of `x` |
 ///
 /// | attribute | matches |
 /// |---|---|
@@ -80,7 +80,7 @@ pub fn simple(item: TokenStream) -> TokenStream {
 /// may stand `node @` (a name for the node), `commutative` (the first two operands may be swapped), `shared` (the
 /// output of an inner node may have other readers) and `"domain"::`.
 ///
-/// An operator that ONNX does not have fails to compile, in patterns and in what takes their place. `""::Name(…)` is not checked.
+/// An operator that ONNX does not have fails to compile, in patterns and in replacements. `""::Name(…)` is not checked.
 ///
 /// After the name may stand `(class = exact, opset = 18..=20, priority = 1)`. The class says how exact the rule is:
 ///
@@ -93,7 +93,7 @@ pub fn simple(item: TokenStream) -> TokenStream {
 /// | `target("onnxruntime", ulps = 4)` | the same, and the operators are the target's own; exact without a bound |
 ///
 /// Of two bounds the larger counts. A rule that says nothing may differ by anything: it does not run at
-/// `--optimize 1`. `#![class = exact]` in front of all rules speaks for those that say nothing.
+/// `--optimize 1`. `#![class = exact]` in front of all rules is the default.
 ///
 /// After the pattern may stand `if` and a
 /// condition, an expression over the pattern's names: a truth value, or a `Res` with a reason.

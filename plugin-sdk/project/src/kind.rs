@@ -10,7 +10,7 @@ macro_rules! files {
     };
 }
 
-/// What a plugin is for.
+/// The kind of a plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// It lowers operators.
@@ -29,7 +29,7 @@ impl Kind {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Lowerings, Self::Rules, Self::Backend, Self::Weights, Self::Executor];
 
-    /// What users call it.
+    /// The name that users write.
     pub fn name(self) -> &'static str {
         match self {
             Self::Lowerings => "lowerings",
@@ -40,7 +40,7 @@ impl Kind {
         }
     }
 
-    /// What the tests of such a project test.
+    /// The subject of the tests of such a project.
     pub fn tested(self) -> &'static str {
         match self {
             Self::Lowerings => "the lowerings, in the host",

@@ -16,7 +16,7 @@ pub use kind::Kind;
 use name::identifier;
 pub use sdk::Sdk;
 
-/// What the templates call themselves, how they depend on the SDK, and what stands for the file of the library.
+/// The names of the templates, their dependency on the SDK, and the placeholder of the library's file.
 const NAME: &str = "myplugin";
 const SDK: &str = "path = \"..\"";
 const TESTKIT: &str = "path = \"../testkit\"";

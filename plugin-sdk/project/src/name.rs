@@ -71,7 +71,7 @@ pub(super) fn identifier(name: &str) -> String {
     name.replace('-', "_")
 }
 
-/// Refuses what cannot be the name of a crate, a plugin and a namespace of operators.
+/// Refuses a name that is not valid for a crate, a plugin and a namespace of operators.
 pub(super) fn check(name: &str) -> Result<(), Diagnostic> {
     let fail = |why: &str| {
         let message = format!("`{name}` cannot be the name of a plugin: {why}");

@@ -52,7 +52,7 @@ impl Sdk {
         }
     }
 
-    /// What the workspace of the project says of the SDK's folder, which is a workspace of its own.
+    /// The line of the project's workspace about the SDK's folder, which is a workspace of its own.
     pub(super) fn workspace(&self) -> String {
         match self {
             Self::Bundled => format!("[workspace]\nexclude = [\"{FOLDER}\"]\n"),

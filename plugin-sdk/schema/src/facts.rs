@@ -1,4 +1,4 @@
-//! What a schema cannot say about its operator: `#: shape=reduce(dim,keepdim) dtype=same(self)`, in the
+//! Facts that a schema cannot state about its operator: `#: shape=reduce(dim,keepdim) dtype=same(self)`, in the
 //! line after it. Readers of schemas alone take such a line for a comment.
 
 /// The facts about one overload.
@@ -18,7 +18,7 @@ pub struct Term {
 }
 
 impl Facts {
-    /// Reads the text after `#:`: `key=term/term key=term`. What is malformed is left out.
+    /// Reads the text after `#:`: `key=term/term key=term`. Malformed facts are left out.
     pub fn parse(text: &str) -> Self {
         let fact = |word: &str| {
             let (key, terms) = word.split_once('=')?;
@@ -27,7 +27,7 @@ impl Facts {
         Self(text.split_whitespace().filter_map(fact).collect())
     }
 
-    /// Adds what `other` says.
+    /// Adds the facts of `other`.
     pub fn extend(&mut self, other: Self) {
         self.0.extend(other.0);
     }

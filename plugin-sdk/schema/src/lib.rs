@@ -9,7 +9,7 @@ mod read;
 pub use facts::{Facts, Term};
 pub use read::SchemaError;
 
-/// What a line of facts starts with.
+/// The beginning of a line of facts.
 pub const FACTS: &str = "#:";
 
 /// The value of an argument that a call does not state.
@@ -44,7 +44,7 @@ pub struct Schema<D = Default> {
     pub args: Vec<SchemaArg<D>>,
     /// The returns, in order.
     pub returns: Vec<SchemaReturn>,
-    /// What is known beyond the types.
+    /// Facts beyond the types.
     pub facts: Facts,
 }
 
@@ -59,7 +59,7 @@ pub struct SchemaArg<D = Default> {
     pub kwarg_only: bool,
     /// The value of an argument that a call does not state.
     pub default: Option<D>,
-    /// What it shares memory with.
+    /// The argument or result with which it shares memory.
     pub alias: Option<Alias>,
 }
 
@@ -77,7 +77,7 @@ pub struct SchemaReturn {
     pub name: Option<String>,
     /// The type.
     pub ty: SchemaType,
-    /// What it shares memory with.
+    /// The argument or result with which it shares memory.
     pub alias: Option<Alias>,
 }
 

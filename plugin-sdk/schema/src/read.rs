@@ -9,7 +9,7 @@ use crate::{Alias, Default, Facts, Schema, SchemaArg, SchemaReturn, SchemaType, 
 pub struct SchemaError {
     /// The byte of the line.
     pub at: usize,
-    /// What was expected there.
+    /// The expected syntax.
     pub message: String,
 }
 

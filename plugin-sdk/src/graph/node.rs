@@ -55,7 +55,7 @@ impl<'h> NodeRef<'h> {
         view.domain.lent() == domain && view.op.lent() == op
     }
 
-    /// What ONNX's definition says of the operator; nothing for an unknown one.
+    /// The traits of the operator, by ONNX's definition; none for an unknown one.
     pub fn traits(self) -> Traits {
         Traits::from_bits(self.view().traits)
     }

@@ -161,7 +161,7 @@ impl<'h> ValueRef<'h> {
     }
 
     /// Copies bytes of the initializer, little-endian and row-major, from byte `offset` on. Returns
-    /// whether they could be read: `false` when the value is no initializer, or they end behind it.
+    /// whether they could be read: `false` if the value is not an initializer, or they end behind it.
     #[must_use]
     pub fn read(self, offset: u64, out: &mut [u8]) -> bool {
         let out = RSliceMut::from_mut_slice(out);

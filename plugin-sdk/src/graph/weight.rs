@@ -34,7 +34,7 @@ impl<'h> Weight<'h> {
     /// The initializer that the formula comes to.
     ///
     /// # Errors
-    /// When an operand is no initializer, its type or shape does not fit, or the host has no such formulas.
+    /// If an operand is not an initializer, its type or shape does not fit, or the host has no such formulas.
     pub fn value(self) -> Res<ValueRef<'h>> {
         self.0
     }

@@ -277,7 +277,7 @@ impl Question<'_> {
     }
 }
 
-/// The part that a record describes; `None` when there is no such part.
+/// The part that a record describes; `None` if it is not valid.
 fn part<'a>(record: &'a RectangleRecord<'a>) -> Option<Part<'a>> {
     let dtype = DType::from_onnx(record.dtype)
         .filter(|dtype| matches!(dtype, DType::F32 | DType::F16 | DType::BF16))?;

@@ -121,7 +121,7 @@ impl Names {
         Ok(())
     }
 
-    /// The names of one kind, in the order in which the host tells them.
+    /// The names of one kind, in the order of the host.
     pub(super) fn of_kind(&self, wanted: impl Fn(Bound) -> bool) -> Vec<String> {
         self.0.iter().filter(|name| wanted(name.bound)).map(|name| name.ident.to_string()).collect()
     }

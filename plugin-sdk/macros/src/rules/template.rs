@@ -1,4 +1,4 @@
-//! What stands in the place of a match: an operator over the pattern's values, one of them, or what Rust code
+//! The replacement of a match: an operator over the pattern's values, one of them, or the result of Rust code
 //! builds.
 
 use proc_macro2::TokenStream;

@@ -105,7 +105,7 @@ impl Draw {
             let (mantissa, middle) = (1 << self.mantissa(), self.middle());
             let infinity = (top - 1) / mantissa * mantissa;
             borders.extend([mantissa, middle, middle + mantissa, infinity, infinity + mantissa / 2]);
-            // What squares beyond the range, on both sides.
+            // Numbers whose squares overflow, on both sides.
             borders.extend([middle / 4, middle + middle / 2 + middle / 4]);
         }
         let around = borders.into_iter().flat_map(|code: u64| [code.saturating_sub(1), code, code + 1]);

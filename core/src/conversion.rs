@@ -177,6 +177,14 @@ impl Conversion {
         self
     }
 
+    /// As [`refer_ahead`](Self::refer_ahead), with one process for all conversions that get the same `shared`.
+    #[must_use]
+    pub fn refer_ahead_together(mut self, reference: Reference, shared: &mut Option<Ahead>) -> Self {
+        let path = self.path.as_deref().filter(|_| !self.reweighted);
+        self.ahead = path.and_then(|path| Ahead::share(path, reference, shared));
+        self
+    }
+
     /// Replaces the weights that the program was saved with; returns whether it took any.
     ///
     /// # Errors

@@ -15,6 +15,7 @@ use onnxport_core::lower::{LowerOptions, Names};
 use onnxport_core::optimise::OptimiseOptions;
 use onnxport_core::precision::PrecisionOptions;
 use onnxport_core::trace;
+use onnxport_core::verify::Ahead;
 use onnxport_core::write::{self, PackageReport};
 use onnxport_core::{BindOptions, Calls, Conversion, ConvertOptions, Host, NameMap, WeightSet, WriteOptions};
 use onnxport_requests::profile::Profiling;
@@ -120,14 +121,17 @@ fn package(arguments: &Arguments, progress: &Progress) -> CommandResult {
     let given = arguments.weights.open(&host)?;
     let mut members = Vec::with_capacity(arguments.programs.len());
     let mut failures: Vec<(&str, Report)> = Vec::new();
+    // One process runs all programs for expected values: PyTorch takes seconds to start.
+    let mut ahead = None;
     for (name, path) in &arguments.programs {
         progress.stage(format!("converting {name}"));
         let _span = trace::span_of("program", || name.clone());
-        match convert(arguments, &host, given.as_ref(), name, path) {
+        match convert(arguments, &host, given.as_ref(), (name, path), &mut ahead) {
             Ok(member) => members.push(member),
             Err(report) => failures.push((name, report)),
         }
     }
+    drop(ahead);
     if !failures.is_empty() {
         return Err(failed(failures).into());
     }
@@ -286,8 +290,8 @@ fn convert(
     arguments: &Arguments,
     host: &Host,
     given: Option<&(WeightSet, NameMap)>,
-    name: &str,
-    path: &Path,
+    (name, path): (&str, &Path),
+    ahead: &mut Option<Ahead>,
 ) -> Result<Member, Report> {
     let converting = &arguments.converting;
     let reading = trace::stage("read");
@@ -316,7 +320,13 @@ fn convert(
         ..options
     };
     let conversion = conversion.options(options);
-    let conversion = conversion.drawing(converting.verifying.referring.draws());
+    let referring = &converting.verifying.referring;
+    let conversion = conversion.drawing(referring.draws());
+    let conversion = match referring.source() {
+        Ok(reference) if verified => conversion.refer_ahead_together(reference, ahead),
+        // A source that is misspelled is reported where it is used.
+        _ => conversion,
+    };
     let conversion = if verified { conversion } else { conversion.unverified() };
     let program = conversion.run(host)?;
     let (calls, converted) = (program.calls, program.converted);

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::path::Path;
-use std::process::{ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -25,10 +25,8 @@ const FAREWELL: Duration = Duration::from_secs(2);
 pub(crate) struct Child {
     process: std::process::Child,
     answers: Receiver<io::Result<Vec<u8>>>,
-    /// Takes the request.
+    /// Takes requests. Its end is that of the input, and so of the process.
     request: Sender<Vec<u8>>,
-    /// Its end is that of the process.
-    _input: Receiver<ChildStdin>,
     last_words: Arc<Mutex<VecDeque<u8>>>,
     /// Closed once all of them are there.
     spoken: Receiver<()>,
@@ -55,7 +53,7 @@ impl Child {
         Ok(child)
     }
 
-    /// Hands it its one request. All of its answers have to come within `limit` from now on.
+    /// Hands it a request. All of the answers have to come within `limit` from now on.
     pub(crate) fn ask(&mut self, request: Vec<u8>, limit: Duration) {
         // One that has ended says so where it is to answer.
         let _ = self.request.send(request);
@@ -82,23 +80,21 @@ impl Child {
         let mut process = command.spawn().map_err(cannot)?;
         let (input, output, errors) = (process.stdin.take(), process.stdout.take(), process.stderr.take());
         let (answer, answers) = mpsc::sync_channel(1);
-        let (hold, held) = mpsc::channel();
         let (asking, asked) = mpsc::channel::<Vec<u8>>();
         let last_words = Arc::default();
         let (speaking, spoken) = mpsc::channel::<()>();
         let (limit, end) = (Duration::ZERO, Instant::now());
         // From here on the process is ended whatever happens.
-        let child = Self { process, answers, request: asking, _input: held, last_words, spoken, limit, end };
+        let child = Self { process, answers, request: asking, last_words, spoken, limit, end };
         let (Some(mut input), Some(mut output), Some(errors)) = (input, output, errors) else {
             return Err("the pipes of the process are missing".to_owned());
         };
         spawn("ask", move || {
-            let Ok(request) = asked.recv() else { return };
-            // Who does not read the request answers nothing.
-            let sent = input.write_all(&(request.len() as u64).to_le_bytes());
-            let _ = sent.and_then(|()| input.write_all(&request)).and_then(|()| input.flush());
-            // Held open as long as answers are wanted.
-            let _ = hold.send(input);
+            while let Ok(request) = asked.recv() {
+                // Who does not read the request answers nothing.
+                let sent = input.write_all(&(request.len() as u64).to_le_bytes());
+                let _ = sent.and_then(|()| input.write_all(&request)).and_then(|()| input.flush());
+            }
         })?;
         spawn("answers", move || {
             loop {

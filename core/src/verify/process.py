@@ -2,9 +2,9 @@
 
     python -c <this, and what is to be done> ARCHIVE PARENT [OPTION...]
 
-Standard input and output carry messages: eight bytes that state a length, then as many bytes. The
-first one that comes in is the request. Standard input stays open: its end is that of the process
-that asked. What is to be done stands in the same text, behind this.
+Standard input and output carry messages: eight bytes that state a length, then as many bytes. Those
+that come in are requests. Standard input stays open: its end is that of the process that asked.
+What is to be done stands in the same text, behind this.
 """
 # ruff: noqa: E402
 
@@ -18,6 +18,7 @@ import sys
 sys.path[:] = [path for path in sys.path if path not in ("", ".")]
 
 import ctypes
+import queue
 import re
 import struct
 import threading
@@ -46,20 +47,30 @@ def end_with(parent: int) -> None:
         pass
 
 
-def receive() -> bytearray:
-    """Return the request; a thread then waits for the end of standard input."""
+REQUESTS: queue.SimpleQueue[bytearray] = queue.SimpleQueue()
+LISTENING = threading.Event()
+
+
+def listen() -> None:
+    """Read requests until the end of standard input, which ends this process."""
     stream = sys.stdin.buffer
-    (length,) = struct.unpack("<Q", stream.read(8))
-    request = bytearray(stream.read(length))
-    if len(request) < length:
-        os._exit(1)
+    while True:
+        head = stream.read(8)
+        if len(head) < 8:
+            os._exit(1)
+        (length,) = struct.unpack("<Q", head)
+        request = bytearray(stream.read(length))
+        if len(request) < length:
+            os._exit(1)
+        REQUESTS.put(request)
 
-    def wait() -> None:
-        stream.read(1)
-        os._exit(1)
 
-    threading.Thread(target=wait, daemon=True).start()
-    return request
+def receive() -> bytearray:
+    """Return the next request; a thread waits for it, and for the end of standard input."""
+    if not LISTENING.is_set():
+        LISTENING.set()
+        threading.Thread(target=listen, daemon=True).start()
+    return REQUESTS.get()
 
 
 def write(data: Any) -> None:

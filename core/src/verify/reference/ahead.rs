@@ -1,5 +1,5 @@
 //! PyTorch that is started before it is known what it will be asked: importing it and loading a program take seconds, in
-//! which the program is converted.
+//! which the program is converted. Several programs can share one process.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -10,15 +10,34 @@ use crate::interpreter::{self, Python};
 use crate::verify::child::Child;
 use crate::verify::expected::Against;
 
-/// A process that loads a program, to be asked once. It ends with the last clone of this.
+/// A process that loads a program, to be asked. It ends with the last clone of this.
 #[derive(Clone)]
-pub struct Ahead(Arc<Mutex<Option<Started>>>);
+pub struct Ahead {
+    pub(super) started: Arc<Mutex<Option<Started>>>,
+    /// Whether other programs ask the process too.
+    pub(super) is_shared: bool,
+}
 
-struct Started {
-    child: Child,
+/// A process, and the program that it holds.
+pub(super) struct Started {
+    pub(super) child: Child,
     interpreter: PathBuf,
-    path: PathBuf,
+    pub(super) path: PathBuf,
     trusted: bool,
+    /// Whether it was asked before, so that it may have ended since.
+    pub(super) was_asked: bool,
+}
+
+impl Started {
+    /// Starts `python` for the program at `path`.
+    ///
+    /// # Errors
+    /// A sentence when no process can be started.
+    pub(super) fn begin(python: &Python, path: &Path, trusted: bool) -> Result<Self, String> {
+        let child = Child::begin(&python.interpreter, SCRIPT, path, trusted)?;
+        let (interpreter, path) = (python.interpreter.clone(), path.to_owned());
+        Ok(Self { child, interpreter, path, trusted, was_asked: false })
+    }
 }
 
 impl Ahead {
@@ -36,23 +55,54 @@ impl Ahead {
         Self::of(&python, path, trusted).ok()
     }
 
+    /// As [`start`](Self::start), but programs with the same `shared` ask one process, one after the other. The first of
+    /// them starts it.
+    pub fn share(path: &Path, reference: Reference, shared: &mut Option<Self>) -> Option<Self> {
+        let is_asked = match reference {
+            Reference::Torch => true,
+            Reference::Found => !Against::sidecar_path(path).exists(),
+            Reference::Recorded | Reference::None => false,
+        };
+        if !is_asked {
+            return None;
+        }
+        if shared.is_none() {
+            *shared = Self::start(path, reference).map(|ahead| Self { is_shared: true, ..ahead });
+        }
+        shared.clone()
+    }
+
     /// Starts `python` for the program at `path`.
     ///
     /// # Errors
     /// A sentence when no process can be started.
     pub(super) fn of(python: &Python, path: &Path, trusted: bool) -> Result<Self, String> {
-        let child = Child::begin(&python.interpreter, SCRIPT, path, trusted)?;
-        let (interpreter, path) = (python.interpreter.clone(), path.to_owned());
-        Ok(Self(Arc::new(Mutex::new(Some(Started { child, interpreter, path, trusted })))))
+        let started = Started::begin(python, path, trusted)?;
+        Ok(Self { started: Arc::new(Mutex::new(Some(started))), is_shared: false })
     }
 
-    /// The process, unless it was taken or is another one than `python` with the program at `path`.
-    pub(super) fn take(&self, python: &Python, path: &Path, trusted: bool) -> Option<Child> {
-        let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Whether the process holds the program at `path`.
+    pub(super) fn holds(&self, path: &Path) -> bool {
+        let slot = self.started.lock().unwrap_or_else(PoisonError::into_inner);
+        slot.as_ref().is_some_and(|started| started.path == path)
+    }
+
+    /// The process, unless it was taken, is another one than `python`, or cannot take the program at `path`.
+    pub(super) fn take(&self, python: &Python, path: &Path, trusted: bool) -> Option<Started> {
+        let mut slot = self.started.lock().unwrap_or_else(PoisonError::into_inner);
         let fits = |started: &mut Started| {
-            started.interpreter == python.interpreter && started.path == path && started.trusted == trusted
+            let takes = started.path == path || self.is_shared && path.to_str().is_some();
+            started.interpreter == python.interpreter && started.trusted == trusted && takes
         };
-        slot.take_if(fits).map(|started| started.child)
+        slot.take_if(fits)
+    }
+
+    /// Keeps the process, which has answered, for other programs. Without any, it ends.
+    pub(super) fn give_back(&self, started: Started) {
+        if self.is_shared && Arc::strong_count(&self.started) > 1 {
+            let mut slot = self.started.lock().unwrap_or_else(PoisonError::into_inner);
+            *slot = Some(Started { was_asked: true, ..started });
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::path::Path;
 
 use bytes::Bytes;
 use safetensors::tensor::TensorView;
@@ -45,11 +46,12 @@ struct Asked<'a> {
 }
 
 /// The message that asks for the values of `cases`, which are called by their numbers; for those that computing in
-/// float64 gives as well where they are wanted `exact`.
+/// float64 gives as well where they are wanted `exact`. They are calls of the program in `archive`, or else in the one that
+/// the process was started for.
 ///
 /// # Errors
 /// A sentence about an input that cannot be sent.
-pub(super) fn request(cases: &[&Case], exact: bool) -> Result<Vec<u8>, String> {
+pub(super) fn request(cases: &[&Case], exact: bool, archive: Option<&Path>) -> Result<Vec<u8>, String> {
     let mut asked = Vec::with_capacity(cases.len());
     let mut inputs: Vec<Input<'_>> = Vec::new();
     for (number, case) in cases.iter().enumerate() {
@@ -76,6 +78,10 @@ pub(super) fn request(cases: &[&Case], exact: bool) -> Result<Vec<u8>, String> {
     let mut metadata = HashMap::from([("cases".to_owned(), asked)]);
     if exact {
         metadata.insert("exact".to_owned(), "f64".to_owned());
+    }
+    if let Some(archive) = archive {
+        let text = archive.to_str().ok_or("the path of the program is not UTF-8")?;
+        metadata.insert("archive".to_owned(), text.to_owned());
     }
     safetensors::serialize(views, Some(metadata)).map_err(|error| error.to_string())
 }

@@ -16,10 +16,10 @@ use std::path::Path;
 use std::time::Duration;
 
 pub use ahead::Ahead;
+use ahead::Started;
 pub use in_process::InProcess;
 use message::Answer;
 
-use super::child::Child;
 use super::expected::{Against, Case, Expected, Floors, Source};
 use crate::diagnose::{Code, Diagnostic, Severity};
 use crate::interpreter::{self, Python};
@@ -91,8 +91,8 @@ impl Against {
     fn look(&mut self, limit: Option<Duration>) -> Result<(), String> {
         let Some(path) = self.program.clone() else { return Ok(()) };
         let Some(python) = found() else { return Ok(()) };
-        // One that is there already has its memory.
-        if self.ahead.is_none() {
+        // One that holds the program already has its memory.
+        if !self.ahead.as_ref().is_some_and(|ahead| ahead.holds(&path)) {
             memory::check(&path)?;
         }
         self.ask(&python, &path, false, limit)
@@ -100,7 +100,7 @@ impl Against {
 
     fn insist(&mut self, limit: Option<Duration>) -> Result<(), String> {
         if let Some(program) = self.in_process.clone() {
-            let mut answers = program.ask(self.request()?)?;
+            let mut answers = program.ask(self.request(None)?)?;
             return self.hear(
                 &mut || answers.next().ok_or_else(|| "it says too little".to_owned()),
                 true,
@@ -118,19 +118,50 @@ impl Against {
         trusted: bool,
         limit: Option<Duration>,
     ) -> Result<(), String> {
-        let request = self.request()?;
         let name = python.interpreter.display();
         let told = |why: String| format!("`{name}`: {why}");
         let limit = limit.unwrap_or(PATIENCE);
-        let ahead = self.ahead.take().and_then(|ahead| ahead.take(python, path, trusted));
-        let child = ahead.map_or_else(|| Child::begin(&python.interpreter, SCRIPT, path, trusted), Ok);
-        let mut child = child.map_err(told)?;
-        child.ask(request, limit);
-        self.hear(&mut || child.answer(), trusted, &format!(" ({name})")).map_err(told)
+        let ahead = self.ahead.take();
+        if let Some(started) = ahead.as_ref().and_then(|ahead| ahead.take(python, path, trusted)) {
+            let was_asked = started.was_asked;
+            match self.ask_process(started, path, trusted, limit, &name.to_string()) {
+                Ok(started) => {
+                    if let Some((ahead, started)) = ahead.zip(started) {
+                        ahead.give_back(started);
+                    }
+                    return Ok(());
+                }
+                // It may have ended since it answered about another program.
+                Err(_) if was_asked => {}
+                Err(why) => return Err(told(why)),
+            }
+        }
+        let started = Started::begin(python, path, trusted).map_err(told)?;
+        self.ask_process(started, path, trusted, limit, &name.to_string()).map(drop).map_err(told)
     }
 
-    fn request(&self) -> Result<Vec<u8>, String> {
-        message::request(&self.cases.iter().collect::<Vec<_>>(), self.exact)
+    /// Asks a process about the program at `path`. Returns it if it can be asked again.
+    fn ask_process(
+        &mut self,
+        mut started: Started,
+        path: &Path,
+        trusted: bool,
+        limit: Duration,
+        name: &str,
+    ) -> Result<Option<Started>, String> {
+        let other = if started.path == path { None } else { Some(std::path::absolute(path)) };
+        let other = other.transpose().map_err(|error| error.to_string())?;
+        started.child.ask(self.request(other.as_deref())?, limit);
+        started.path = path.to_owned();
+        let child = &mut started.child;
+        self.hear(&mut || child.answer(), trusted, &format!(" ({name})"))?;
+        // Answers in float64 may be left behind.
+        Ok((!self.exact).then_some(started))
+    }
+
+    /// The request, for the `archive` unless it is the one that the process was started for.
+    fn request(&self, archive: Option<&Path>) -> Result<Vec<u8>, String> {
+        message::request(&self.cases.iter().collect::<Vec<_>>(), self.exact, archive)
     }
 
     /// Takes over what is said in `messages` about the cases; `place` says where PyTorch is.

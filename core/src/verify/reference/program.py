@@ -9,7 +9,7 @@ the one before starts from the state that it left. The answers are a greeting wi
 PyTorch's version; then one message for each case, in the format of the files that `onnxport.save`
 writes, or with `case` and `refused`, the reason. Where the request has the entry `exact`, as many
 messages follow with the values that computing in float64 gives. A message with `error` is the last
-one.
+one about a request. The next request may have the entry `archive`, another program to load.
 
 The package of Python runs this within its process, with `write` and `reason` of its own.
 
@@ -507,8 +507,15 @@ def ahead(load: Callable[[], Program]) -> Callable[[], Program]:
     return lambda: program
 
 
+def archive_of(request: bytearray) -> str | None:
+    """Return the archive that a request names, if it is not the one of the arguments."""
+    (length,) = struct.unpack("<Q", request[:8])
+    header = json.loads(bytes(request[8 : 8 + length]))
+    return header.get("__metadata__", {}).get("archive")
+
+
 def main() -> None:
-    """Answer the request."""
+    """Answer requests until the process that asks is gone."""
     archive, parent, *options = sys.argv[1:]
     end_with(int(parent))
 
@@ -524,10 +531,16 @@ def main() -> None:
 
     # onnxport may start this long before it knows what to ask.
     ready = ahead(loaded)
-    answer(receive(), ready)
+    while True:
+        request = receive()
+        other = archive_of(request)
+        if other is not None:
+            archive = other
+            # The program before is gone before the next one is loaded.
+            ready = None
+            ready = ahead(loaded)
+        answer(request, ready)
 
 
 if __name__ == "__main__":
     main()
-    # What was loaded may take its time to say goodbye.
-    os._exit(0)

@@ -168,3 +168,36 @@ fn a_process_is_started_before_it_is_asked() {
     assert_eq!(fs::read_to_string(&ready).unwrap().lines().count(), 1, "there was one process");
     assert!(ahead.take(&python, &path, false).is_none(), "it is asked once");
 }
+
+#[test]
+fn programs_share_a_process() {
+    for (then, starts) in [("cat >> \"$0.requests\"", 1), ("exit 0", 2)] {
+        let folder = tempfile::tempdir().unwrap();
+        let (log, answers) = (folder.path().join("log"), folder.path().join("answers"));
+        let text = [message(&[("torch", "2.15.0")], &[]), values(0)].concat();
+        fs::write(&answers, text).unwrap();
+        // It answers as often as it will be asked, if it does not end after the first time.
+        let often = if starts == 1 { "cat \"$1\"" } else { ":" };
+        let answers = answers.display();
+        let script = format!("echo >> '{}'; set -- '{answers}'; cat \"$1\"; {often}; {then}", log.display());
+        let (python, path) = (interpreter(folder.path(), &script), folder.path().join("first.pt2"));
+        let shared = Ahead { is_shared: true, ..Ahead::of(&python, &path, false).unwrap() };
+        for name in ["first.pt2", "second.pt2"] {
+            let mut against = Against { ahead: Some(shared.clone()), ..against(&[false]) };
+            against.ask(&python, &folder.path().join(name), false, None).unwrap();
+            assert_eq!(against.cases[0].source, Source::Torch);
+        }
+        assert_eq!(fs::read_to_string(&log).unwrap().lines().count(), starts);
+        if starts > 1 {
+            continue;
+        }
+        let start = Instant::now();
+        let second = format!("\"archive\":\"{}\"", folder.path().join("second.pt2").display());
+        let requests = folder.path().join("python3.requests");
+        let told = || String::from_utf8_lossy(&fs::read(&requests).unwrap_or_default()).contains(&second);
+        while !told() {
+            assert!(start.elapsed() < Duration::from_secs(100), "the second program is not named");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}

@@ -203,6 +203,7 @@ fn a_plugin_keeps_its_globals_while_it_runs() {
     let library = in_mode(wild(), folder.path(), "loop_globals");
     let mut command = command(folder.path(), &["convert"]);
     command.arg(mlp()).args(["-o", "model.onnx", "--no-verify", "--plugin"]).arg(library);
+    command.stderr(std::process::Stdio::null());
     let mut child = command.spawn().expect("the binary starts");
     std::thread::sleep(std::time::Duration::from_secs(2));
     let signal = std::process::Command::new("kill").arg(child.id().to_string()).status();

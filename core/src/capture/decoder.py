@@ -54,6 +54,16 @@ def ids_of(value: Any) -> list[int]:
     )
 
 
+def rotary_kinds(value: Any) -> Iterator[str]:
+    """Yield the kinds of rotary embeddings; each type of layer may have its own."""
+    if isinstance(value, list):
+        for part in value:
+            yield from rotary_kinds(part)
+    elif isinstance(value, dict):
+        yield from (value[key] for key in ("rope_type", "type") if isinstance(value.get(key), str))
+        yield from rotary_kinds(list(value.values()))
+
+
 def configuration(folder: str) -> Any:
     """Read the configuration of a decoder."""
     import transformers
@@ -74,6 +84,13 @@ def configuration(folder: str) -> Any:
             raise Refused("architecture", f"`{config.model_type}` is not a model of text alone")
     if getattr(config, "quantization_config", None) is not None:
         raise Refused("architecture", "the weights of this checkpoint are quantized")
+    # A capture would keep the frequencies of one length.
+    rotary = [getattr(config, name, None) for name in ("rope_parameters", "rope_scaling")]
+    if kind := next(
+        (kind for kind in rotary_kinds(rotary) if kind in ("dynamic", "longrope")), None
+    ):
+        message = f"`{kind}` rotary frequencies depend on the length of the text"
+        raise Refused("architecture", message)
     return config
 
 

@@ -202,6 +202,11 @@ def test_other_architectures_are_refused(tmp_path):
     error = refusal(checkpoint, tmp_path / "out", 3)
     assert error["code"] == "OP651"
     assert "keys and values" in error["message"]
+    config = checkpoints.build("llama").config
+    config.rope_parameters = {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 10000.0}
+    config.save_pretrained(checkpoint)
+    error = refusal(checkpoint, tmp_path / "out", 3)
+    assert "depend on the length" in error["message"]
     path = checkpoint / "config.json"
     path.write_text(json.dumps({"model_type": "invented", "architectures": ["Invented"]}))
     error = refusal(checkpoint, tmp_path / "out", 3)

@@ -676,12 +676,12 @@ class Llm(Command):
         """Convert a checkpoint of a language model into a folder for a server.
 
         Args:
-            checkpoint: A folder of transformers: config.json, the tokenizer and the
+            checkpoint: A folder of transformers: `config.json`, the tokenizer and the
                 weights.
             output: The folder to create.
-            target: The runtime to target: genai also writes genai_config.json, onnx uses
+            target: The runtime to target: genai also writes `genai_config.json`, onnx uses
                 standard operators only.
-            context: The largest number of tokens, prompt included, for genai_config.json
+            context: The largest number of tokens, prompt included, for `genai_config.json`
                 [default: that of the checkpoint].
             dtype: The element type of weights and caches [default: f16 for a checkpoint in
                 f16, otherwise f32].

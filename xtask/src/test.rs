@@ -29,7 +29,7 @@ pub(crate) fn run(scope: Scope) -> bool {
     let root = root();
     let mut steps = Steps::default();
     // One build for all suites, beside the installation of the Python environment.
-    let build = ["build", "--profile", PROFILE, "--workspace", "--all-targets", "--quiet"];
+    let build = ["build", "--profile", PROFILE, "--workspace", "--lib", "--bins", "--tests", "--quiet"];
     let build = Background::start("cargo build", cargo(&root).args(build));
     // The Rust tests use the ONNX Runtime of the environment.
     let environment = match scope {

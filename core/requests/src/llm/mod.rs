@@ -37,16 +37,16 @@ const PROGRAM: &str = "program.pt2";
 #[derive(Args, Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default)]
 pub struct LlmRequest {
-    /// A folder of transformers: config.json, the tokenizer and the weights
+    /// A folder of transformers: `config.json`, the tokenizer and the weights
     #[arg(value_hint = ValueHint::DirPath)]
     pub checkpoint: PathBuf,
     /// The folder to create
     #[arg(short, long, value_name = "FOLDER")]
     pub output: PathBuf,
-    /// The runtime to target: genai also writes genai_config.json, onnx uses standard operators only
+    /// The runtime to target: genai also writes `genai_config.json`, onnx uses standard operators only
     #[arg(long, value_enum, default_value_t, value_name = "NAME")]
     pub target: LlmTarget,
-    /// The largest number of tokens, prompt included, for genai_config.json [default: that of the checkpoint]
+    /// The largest number of tokens, prompt included, for `genai_config.json` [default: that of the checkpoint]
     #[arg(long, value_name = "TOKENS")]
     pub context: Option<u64>,
     /// The element type of weights and caches [default: f16 for a checkpoint in f16, otherwise f32]
@@ -207,7 +207,7 @@ impl Request for LlmRequest {
         folder.publish()?;
         let nodes = program.converted.model.graph.node_count();
         let own = [(true, card::FILE), (self.target == LlmTarget::Genai, genai::FILE)];
-        let own = own.into_iter().filter_map(|(is_there, name)| is_there.then(|| name.to_owned()));
+        let own = own.into_iter().filter(|(is_there, _)| *is_there).map(|(_, name)| name.to_owned());
         let of_model = std::iter::once(&written.model).chain(&written.data);
         let of_model = of_model.filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
         let files = of_model.chain(own).chain(copied).map(|name| self.output.join(name)).collect();

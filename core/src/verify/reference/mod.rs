@@ -152,7 +152,7 @@ impl Against {
         let other = if started.path == path { None } else { Some(std::path::absolute(path)) };
         let other = other.transpose().map_err(|error| error.to_string())?;
         started.child.ask(self.request(other.as_deref())?, limit);
-        started.path = path.to_owned();
+        path.clone_into(&mut started.path);
         let child = &mut started.child;
         self.hear(&mut || child.answer(), trusted, &format!(" ({name})"))?;
         // Answers in float64 may be left behind.

@@ -36,7 +36,7 @@ Exit codes:
    3  the program contains something that onnxport cannot convert
    4  the model's results are wrong
    5  a file cannot be read or written, or is damaged
-   6  cannot verify: ONNX Runtime, a requested PyTorch or recorded values are missing, or no call runs
+   6  cannot verify: ONNX Runtime, PyTorch or recorded values are missing, or no call runs
   70  a bug in onnxport or in a plugin
  130  interrupted (129, 143: ended by SIGHUP, SIGTERM); no partial files remain";
 

@@ -253,7 +253,10 @@ fn verify(
     let note = request.referring.refer(&mut against, request.runtime.limit(), progress)?;
     let mut failures = Vec::new();
     let verifications = judged(request, host, &runtimes, &mut against, &options, &mut failures, progress)?;
-    failures.extend(verifications.iter().filter_map(Verification::untried));
+    // An executor that failed says more than another one that ran nothing.
+    if failures.is_empty() {
+        failures.extend(verifications.iter().filter_map(Verification::untried));
+    }
     let given = against.first_call(&signature)?;
     let values = request.taps.then(|| inside(request, host, &runtimes, given, progress)).transpose()?;
     Ok(Verified {

@@ -1,9 +1,9 @@
 //! Tests with shell scripts as interpreters: a Python might do anything that they do.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 
 use super::*;
+use crate::verify::child::executable;
 
 const DECODER: &str = r#"{"decoder": {"model_type": "llama", "architecture": "LlamaForCausalLM", "dtype": "f32",
     "layers": [{"heads": 2, "key_size": 8, "value_size": 8}], "positions": true, "attention_heads": 4,
@@ -16,8 +16,7 @@ fn asked(answers: &[&str], script: &str) -> Result<Decoder, Diagnostic> {
     let [file, interpreter] = ["answers", "python3"].map(|name| folder.path().join(name));
     let message = |text: &&str| [&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat();
     fs::write(&file, answers.iter().flat_map(message).collect::<Vec<u8>>()).unwrap();
-    fs::write(&interpreter, format!("#!/bin/sh\ncat '{}'\n{script}\n", file.display())).unwrap();
-    fs::set_permissions(&interpreter, fs::Permissions::from_mode(0o755)).unwrap();
+    executable(&interpreter, &format!("#!/bin/sh\ncat '{}'\n{script}\n", file.display()));
     let python = Python { interpreter, packages: Vec::new() };
     let capture = Capture { program: "m.pt2".into(), dtype: None, last: false };
     let mut steps = 0;

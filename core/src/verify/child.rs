@@ -208,3 +208,13 @@ fn ending(status: ExitStatus) -> String {
 fn ending(status: ExitStatus) -> String {
     status.code().map_or_else(|| status.to_string(), |code| format!("with exit code {code}"))
 }
+
+/// Writes an executable file for a test. A process of its own writes it: a descriptor of this one might be inherited by a
+/// process that another test starts, and no file that is open for writing can be executed.
+#[cfg(all(test, unix))]
+pub(crate) fn executable(path: &Path, text: &str) {
+    let source = path.with_extension("txt");
+    std::fs::write(&source, text).unwrap();
+    let installed = Command::new("install").args(["-m", "755"]).arg(source).arg(path).status().unwrap();
+    assert!(installed.success());
+}

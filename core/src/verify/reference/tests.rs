@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -11,11 +10,11 @@ use safetensors::tensor::TensorView;
 
 use super::*;
 use crate::tensor::{DType, LazyTensor};
+use crate::verify::child::executable;
 
 fn interpreter(folder: &Path, script: &str) -> Python {
     let interpreter = folder.join("python3");
-    fs::write(&interpreter, format!("#!/bin/sh\n{script}\n")).unwrap();
-    fs::set_permissions(&interpreter, fs::Permissions::from_mode(0o755)).unwrap();
+    executable(&interpreter, &format!("#!/bin/sh\n{script}\n"));
     Python { interpreter, packages: Vec::new() }
 }
 

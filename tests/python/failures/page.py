@@ -41,6 +41,7 @@ def run(command: str, folder: Path) -> str:
     printed = done.stdout + done.stderr
     for name in {str(folder), str(folder.resolve())}:
         printed = printed.replace(f"{name}/", "")
+    printed = re.sub(r"\S+/site-packages/", ".../", printed)
     return _shortened(printed).rstrip()
 
 

@@ -145,8 +145,8 @@ def test_a_folder_has_what_a_server_reads(folder):
 def test_weights_are_stored_once_and_in_a_half_if_asked(folder, tmp_path):
     checkpoint, out, _ = folder("qwen3")
     weights = sum(path.stat().st_size for path in checkpoint.glob("*.safetensors"))
-    # The head is the embedding.
-    assert (out / "model.onnx.data").stat().st_size < 1.1 * weights
+    # The head is the embedding; large tensors begin at pages of memory.
+    assert (out / "model.onnx.data").stat().st_size < 1.2 * weights
     options = ("--dtype", "f16", "--last-logits", "--target", "onnxruntime")
     llm(checkpoint, tmp_path / "half", *options)
     assert not (tmp_path / "half" / "genai_config.json").exists()

@@ -391,7 +391,7 @@ class TestArtifacts:
             onnxport.export(Sum(), (torch.ones(2),) * 2, io.StringIO())
 
     def test_unexpected_errors_are_internal(self, monkeypatch):
-        def broken(*_):
+        def broken(*_, **__):
             raise KeyError("broken")
 
         monkeypatch.setattr(onnxport.ONNXProgram, "verify", broken)

@@ -126,7 +126,7 @@ class Dedupe(nn.Module):
         while x.numel() > 0:
             kept.append(x[0].item() + len(kept))
             x = x[1:][x[1:] != x[0]]
-        return torch.zeros(int(kept[-1])).tolist()
+        return torch.zeros(int(kept[-1])).numpy().tolist()
 
 
 def test_the_error_has_a_table_of_all_attempts():

@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_hours(1);
 /// The packages that the Python needs.
 const PACKAGES: &[&str] = &["torch", "transformers"];
 
-/// What to capture.
+/// The settings of a capture.
 #[derive(Clone, Debug, Serialize)]
 pub struct Capture {
     /// The path of the program to write.

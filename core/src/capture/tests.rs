@@ -1,9 +1,7 @@
 //! Tests with shell scripts as interpreters: a Python might do anything that they do.
 
-use std::fs;
-
 use super::*;
-use crate::verify::child::executable;
+use crate::verify::child::shell::{answering, message};
 
 const DECODER: &str = r#"{"decoder": {"model_type": "llama", "architecture": "LlamaForCausalLM", "dtype": "f32",
     "layers": [{"heads": 2, "key_size": 8, "value_size": 8}], "positions": true, "attention_heads": 4,
@@ -13,11 +11,8 @@ const DECODER: &str = r#"{"decoder": {"model_type": "llama", "architecture": "Ll
 /// The outcome of an interpreter that writes `answers`, a message each, and then runs `script`.
 fn asked(answers: &[&str], script: &str) -> Result<Decoder, Diagnostic> {
     let folder = tempfile::tempdir().unwrap();
-    let [file, interpreter] = ["answers", "python3"].map(|name| folder.path().join(name));
-    let message = |text: &&str| [&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat();
-    fs::write(&file, answers.iter().flat_map(message).collect::<Vec<u8>>()).unwrap();
-    executable(&interpreter, &format!("#!/bin/sh\ncat '{}'\n{script}\n", file.display()));
-    let python = Python { interpreter, packages: Vec::new() };
+    let answers: Vec<u8> = answers.iter().flat_map(|text| message(text)).collect();
+    let python = answering(folder.path(), &answers, script);
     let capture = Capture { program: "m.pt2".into(), dtype: None, last: false };
     let mut steps = 0;
     ask(&python, Path::new("checkpoint"), &capture, &mut |_| {

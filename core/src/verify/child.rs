@@ -91,7 +91,7 @@ impl Child {
         };
         spawn("ask", move || {
             while let Ok(request) = asked.recv() {
-                // Who does not read the request answers nothing.
+                // A process that does not read the request does not answer either.
                 let sent = input.write_all(&(request.len() as u64).to_le_bytes());
                 let _ = sent.and_then(|()| input.write_all(&request)).and_then(|()| input.flush());
             }
@@ -209,12 +209,36 @@ fn ending(status: ExitStatus) -> String {
     status.code().map_or_else(|| status.to_string(), |code| format!("with exit code {code}"))
 }
 
-/// Writes an executable file for a test. A process of its own writes it: a descriptor of this one might be inherited by a
-/// process that another test starts, and no file that is open for writing can be executed.
+/// Interpreters for tests that are shell scripts: a Python might do anything that they do.
 #[cfg(all(test, unix))]
-pub(crate) fn executable(path: &Path, text: &str) {
-    let source = path.with_extension("txt");
-    std::fs::write(&source, text).unwrap();
-    let installed = Command::new("install").args(["-m", "755"]).arg(source).arg(path).status().unwrap();
-    assert!(installed.success());
+pub(crate) mod shell {
+    use std::fs;
+    use std::path::Path;
+    use std::process::Command;
+
+    use crate::interpreter::Python;
+
+    /// Returns an interpreter in `folder` that runs `script`.
+    ///
+    /// Another process writes the file: a descriptor of this one might be inherited by a process that another test starts, and
+    /// no file that is open for writing can be executed.
+    pub(crate) fn interpreter(folder: &Path, script: &str) -> Python {
+        let [text, interpreter] = ["python3.sh", "python3"].map(|name| folder.join(name));
+        fs::write(&text, format!("#!/bin/sh\n{script}\n")).unwrap();
+        let installed = Command::new("install").args(["-m", "755"]).arg(text).arg(&interpreter).status();
+        assert!(installed.unwrap().success());
+        Python { interpreter, packages: Vec::new() }
+    }
+
+    /// Returns an interpreter in `folder` that writes `answers` and then runs `script`.
+    pub(crate) fn answering(folder: &Path, answers: &[u8], script: &str) -> Python {
+        let file = folder.join("answers");
+        fs::write(&file, answers).unwrap();
+        interpreter(folder, &format!("cat '{}'\n{script}", file.display()))
+    }
+
+    /// Returns a message: its length and its bytes.
+    pub(crate) fn message(text: &str) -> Vec<u8> {
+        [&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat()
+    }
 }

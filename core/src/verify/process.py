@@ -4,7 +4,7 @@
 
 Standard input and output carry messages: eight bytes that state a length, then as many bytes. Those
 that come in are requests. Standard input stays open: its end is that of the process that asked.
-What is to be done stands in the same text, behind this.
+The script for the request follows in the same text.
 """
 # ruff: noqa: E402
 

@@ -693,7 +693,7 @@ struct onnxport_about_table {
      * if nothing was set. The options hold for the whole process; the last call counts.
      * Since contract 1.0; optional: null, or beyond the fields of the envelope, where it is not provided.
      * Thread: any, but one at a time for one handle.
-     * Takes: what is passed is borrowed until the call returns. Gives: through the sink; borrowed until the sink's function returns.
+     * Takes: arguments are borrowed until the call returns. Gives: through the sink; borrowed until the sink's function returns.
      * Answers OK, REFUSED, PANICKED. */
     uint32_t (*configure)(onnxport_slice_executor_option_record options, const onnxport_executor_sink *sink);
 };
@@ -727,7 +727,7 @@ struct onnxport_lowering_table {
      * `LoweringHost`. Returns a `status`(crate::status).
      * Since contract 1.0.
      * Thread: the one of the conversion.
-     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
+     * Takes: arguments are borrowed until the call returns. Gives: nothing.
      * Answers OK, REFUSED, PANICKED, INVALID. */
     uint32_t (*lower)(uint32_t index, const onnxport_table *host, onnxport_lowering_context cx);
 };
@@ -911,25 +911,25 @@ struct onnxport_lowering_host {
     /* Emits a node and stores the ids of its outputs; the number of outputs is the slice's length.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Takes: arguments are borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, INVALID. */
     uint32_t (*emit)(onnxport_lowering_context cx, const onnxport_lowering_node_record *node, onnxport_slice_mut_uint32 outputs);
     /* Makes a constant of little-endian, row-major `bytes` and stores its id.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Takes: arguments are borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, INVALID. */
     uint32_t (*constant)(onnxport_lowering_context cx, int32_t dtype, onnxport_slice_uint64 dims, onnxport_slice_uint8 bytes, uint32_t *out);
     /* Emits nodes that compute `dims` at run time, as an i64 vector, and stores its id.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Takes: arguments are borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, INVALID. */
     uint32_t (*dims_value)(onnxport_lowering_context cx, onnxport_slice_lowering_dim_record dims, uint32_t *out);
     /* States the type of a value that the host could not infer.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
+     * Takes: arguments are borrowed until the call returns. Gives: nothing.
      * Answers OK, INVALID. */
     uint32_t (*set_type)(onnxport_lowering_context cx, uint32_t value, const onnxport_lowering_type_record *ty);
     /* The types of the inputs and outputs of a nested graph.
@@ -947,48 +947,48 @@ struct onnxport_lowering_host {
     /* Adds an input to the current block and stores its id.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Takes: arguments are borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, INVALID. */
     uint32_t (*block_input)(onnxport_lowering_context cx, const onnxport_lowering_type_record *ty, uint32_t *out);
     /* Lowers a nested graph into the current block with `inputs` for its inputs, and stores the ids
      * of its outputs.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Takes: arguments are borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, INVALID. */
     uint32_t (*inline_graph)(onnxport_lowering_context cx, uint32_t graph, onnxport_slice_uint32 inputs, onnxport_slice_mut_uint32 outputs);
     /* Ends the current block with these outputs and stores its id, for a `BLOCK` attribute.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Takes: arguments are borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, INVALID. */
     uint32_t (*end_block)(onnxport_lowering_context cx, onnxport_slice_uint32 outputs, uint32_t *out);
     /* Sets the results of the call, one per result; `ABSENT` for one that is not computed, which
      * is an error if the program uses it.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
+     * Takes: arguments are borrowed until the call returns. Gives: nothing.
      * Answers OK, INVALID. */
     uint32_t (*finish)(onnxport_lowering_context cx, onnxport_slice_uint32 results);
     /* Reports why the call cannot be lowered. `code` is empty for the host's own code; any other is shown after
      * the plugin's id, `mylib:W01`.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: nothing. */
+     * Takes: arguments are borrowed until the call returns. Gives: nothing. */
     void (*refuse)(onnxport_lowering_context cx, onnxport_str code, onnxport_str message, onnxport_str help);
     /* Begins the body of a local function. `call` is a call of it: its domain, its name, the values and
      * attributes that are passed. Nodes are emitted into the body until it ends, and a value from outside is
      * not valid there. Stores the ids of the body's inputs, one of the same type for each value that is passed.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Takes: arguments are borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, INVALID. */
     uint32_t (*begin_function)(onnxport_lowering_context cx, const onnxport_lowering_node_record *call, onnxport_slice_mut_uint32 inputs);
     /* Ends the body with these outputs, calls the function where it began, and stores the ids of the
      * call's outputs, one for each. `REFUSED` when the model has a function of this name with another body.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Takes: arguments are borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, REFUSED, INVALID. */
     uint32_t (*end_function)(onnxport_lowering_context cx, onnxport_slice_uint32 outputs, onnxport_slice_mut_uint32 results);
     /* Where the call comes from: its module, and the line of the user's code.
@@ -1014,14 +1014,14 @@ struct onnxport_lowering_host {
     /* An integer attribute of the node that computes a value. `REFUSED` if the node does not state it.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Takes: arguments are borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, REFUSED, INVALID. */
     uint32_t (*definition_int)(onnxport_lowering_context cx, uint32_t value, onnxport_str name, int64_t *out);
     /* Puts an entry into the metadata of the node that computes a value; a later entry with the same key replaces
      * it. The host's own entries stay as they are. `REFUSED` where no node computes the value.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
+     * Takes: arguments are borrowed until the call returns. Gives: nothing.
      * Answers OK, REFUSED, INVALID. */
     uint32_t (*metadata)(onnxport_lowering_context cx, uint32_t value, onnxport_str key, onnxport_str text);
 };
@@ -1061,25 +1061,25 @@ struct onnxport_executor_table {
      * `status`(crate::status).
      * Since contract 1.0.
      * Thread: any, but one at a time for one handle.
-     * Takes: what is passed is borrowed until the call returns. Gives: the value stays valid until `close` takes it back.
+     * Takes: arguments are borrowed until the call returns. Gives: the value stays valid until `close` takes it back.
      * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
     uint32_t (*open)(onnxport_slice_executor_option_record options, onnxport_executor_handle *out, const onnxport_executor_sink *sink);
     /* Describes the runtime through the sink's `text`: `ONNX Runtime 1.31.1, /path/to/library`.
      * Since contract 1.0.
      * Thread: any, but one at a time for one handle.
-     * Takes: what is passed is borrowed until the call returns. Gives: through the sink; borrowed until the sink's function returns.
+     * Takes: arguments are borrowed until the call returns. Gives: through the sink; borrowed until the sink's function returns.
      * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
     uint32_t (*describe)(onnxport_executor_handle runtime, const onnxport_executor_sink *sink);
     /* Loads the model at `path`. Stores a handle for `ExecutorTable::unload`.
      * Since contract 1.0.
      * Thread: any, but one at a time for one handle.
-     * Takes: what is passed is borrowed until the call returns. Gives: the value stays valid until `unload` takes it back.
+     * Takes: arguments are borrowed until the call returns. Gives: the value stays valid until `unload` takes it back.
      * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
     uint32_t (*load)(onnxport_executor_handle runtime, onnxport_str path, onnxport_executor_handle *out, const onnxport_executor_sink *sink);
     /* Runs the model. The outputs arrive through the sink's `tensor`, in the model's order.
      * Since contract 1.0.
      * Thread: any, but one at a time for one handle.
-     * Takes: what is passed is borrowed until the call returns. Gives: through the sink; borrowed until the sink's function returns.
+     * Takes: arguments are borrowed until the call returns. Gives: through the sink; borrowed until the sink's function returns.
      * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
     uint32_t (*run)(onnxport_executor_handle session, onnxport_slice_executor_tensor_view inputs, const onnxport_executor_sink *sink);
     /* Releases a session.
@@ -1096,7 +1096,7 @@ struct onnxport_executor_table {
      * the model's outputs, in the order of `values`. Refused when the model has no such value.
      * Since contract 1.0; optional: null, or beyond the fields of the envelope, where it is not provided.
      * Thread: any, but one at a time for one handle.
-     * Takes: what is passed is borrowed until the call returns. Gives: the value stays valid until `unload` takes it back.
+     * Takes: arguments are borrowed until the call returns. Gives: the value stays valid until `unload` takes it back.
      * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
     uint32_t (*load_with)(onnxport_executor_handle runtime, onnxport_str path, onnxport_slice_str values, onnxport_executor_handle *out, const onnxport_executor_sink *sink);
     /* Runs the model like `ExecutorTable::run`, but compares results in place: a result with the name, the element
@@ -1105,7 +1105,7 @@ struct onnxport_executor_table {
      * `UNSUPPORTED` if the plugin does not compare.
      * Since contract 1.0; optional: null, or beyond the fields of the envelope, where it is not provided.
      * Thread: any, but one at a time for one handle.
-     * Takes: what is passed is borrowed until the call returns. Gives: through the sink; borrowed until the sink's function returns.
+     * Takes: arguments are borrowed until the call returns. Gives: through the sink; borrowed until the sink's function returns.
      * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
     uint32_t (*measure)(onnxport_executor_handle session, onnxport_slice_executor_tensor_view inputs, onnxport_slice_executor_tensor_view expected, const onnxport_executor_meter *meter, const onnxport_executor_sink *sink);
 };
@@ -1136,15 +1136,15 @@ struct onnxport_executor_sink {
     void *receiver;
     /* Takes a tensor.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: nothing. */
+     * Takes: arguments are borrowed until the call returns. Gives: nothing. */
     void (*tensor)(void *receiver, const onnxport_executor_tensor_view *tensor);
     /* Takes a text.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: nothing. */
+     * Takes: arguments are borrowed until the call returns. Gives: nothing. */
     void (*text)(void *receiver, onnxport_str text);
     /* Takes the reason why the call failed, and the next step (may be empty).
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: nothing. */
+     * Takes: arguments are borrowed until the call returns. Gives: nothing. */
     void (*error)(void *receiver, onnxport_str message, onnxport_str help);
 };
 
@@ -1155,7 +1155,7 @@ struct onnxport_executor_meter {
     /* Takes the metrics of the result called `name`, as `finish` and `spread` of `compare/1` state them, and the bytes
      * of its first element that differs from the expected one; empty if none does.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: nothing. */
+     * Takes: arguments are borrowed until the call returns. Gives: nothing. */
     void (*found)(void *receiver, onnxport_str name, const onnxport_compare_metrics_record *metrics, const onnxport_compare_spread_record *spread, onnxport_slice_uint64 ulps, onnxport_slice_uint64 decades, onnxport_slice_uint8 first);
 };
 
@@ -1302,7 +1302,7 @@ struct onnxport_graph_host {
      * not import it.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own. */
+     * Takes: arguments are borrowed until the call returns. Gives: plain values, the caller's own. */
     int64_t (*opset)(onnxport_graph_context cx, onnxport_str domain);
     /* The main block.
      * Since contract 1.0.
@@ -1327,7 +1327,7 @@ struct onnxport_graph_host {
      * states.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: the value is borrowed until the next call into the same table.
+     * Takes: arguments are borrowed until the call returns. Gives: the value is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*attribute)(onnxport_graph_context cx, uint64_t node, onnxport_str name, onnxport_graph_attribute_view *out);
     /* A value.
@@ -1393,7 +1393,7 @@ struct onnxport_graph_host {
      * rounds once, to the type of its inputs.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Takes: arguments are borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, INVALID, REFUSED. */
     uint32_t (*derive)(onnxport_graph_context cx, const onnxport_graph_derivation *derivation, uint64_t *out);
 };
@@ -1408,14 +1408,14 @@ struct onnxport_rules_table {
      * change meanwhile. `OK`, or `REFUSED` after `RulesHost::refuse`, or `PANICKED`.
      * Since contract 1.0.
      * Thread: the one of the conversion.
-     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
+     * Takes: arguments are borrowed until the call returns. Gives: nothing.
      * Answers OK, REFUSED, PANICKED, INVALID. */
     uint32_t (*check)(uint32_t index, const onnxport_table *host, const onnxport_table *graph, onnxport_graph_context cx);
     /* Describes the replacement of a match of the rule at `index`. `OK` after
      * `RulesHost::finish`, or as for `RulesTable::check`.
      * Since contract 1.0.
      * Thread: the one of the conversion.
-     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
+     * Takes: arguments are borrowed until the call returns. Gives: nothing.
      * Answers OK, REFUSED, PANICKED, INVALID. */
     uint32_t (*build)(uint32_t index, const onnxport_table *host, const onnxport_table *graph, onnxport_graph_context cx);
     /* States how exact the rule at `index` is. Without this function a rule is one of class `UNSTATED`. `INVALID`
@@ -1501,13 +1501,13 @@ struct onnxport_rules_host {
      * slice's length.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Takes: arguments are borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, INVALID. */
     uint32_t (*emit)(onnxport_graph_context cx, const onnxport_graph_new_node *node, onnxport_slice_mut_uint64 outputs);
     /* Adds an initializer of little-endian, row-major `bytes` and stores its id.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Takes: arguments are borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, INVALID. */
     uint32_t (*constant)(onnxport_graph_context cx, int32_t dtype, onnxport_slice_uint64 dims, onnxport_slice_uint8 bytes, uint64_t *out);
     /* Adds an initializer that shows the bytes of another one with its axes in the order `axes`, then
@@ -1515,26 +1515,26 @@ struct onnxport_rules_host {
      * `REFUSED` when such a view would need a copy.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Takes: arguments are borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, INVALID, REFUSED. */
     uint32_t (*view)(onnxport_graph_context cx, uint64_t initializer, onnxport_slice_uint32 axes, onnxport_slice_uint64 dims, uint64_t *out);
     /* States the type of a value of the patch that the host could not infer.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
+     * Takes: arguments are borrowed until the call returns. Gives: nothing.
      * Answers OK, INVALID. */
     uint32_t (*set_type)(onnxport_graph_context cx, uint64_t value, const onnxport_lowering_type_record *ty);
     /* Ends the patch with the replacement of each output of each root, one root after the other; `NOTHING` for
      * an output that is not read.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
+     * Takes: arguments are borrowed until the call returns. Gives: nothing.
      * Answers OK, INVALID. */
     uint32_t (*finish)(onnxport_graph_context cx, onnxport_slice_uint64 outputs);
     /* Reports why the rule does not apply here. `code` is empty for the host's own code.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: nothing. */
+     * Takes: arguments are borrowed until the call returns. Gives: nothing. */
     void (*refuse)(onnxport_graph_context cx, onnxport_str code, onnxport_str message, onnxport_str help);
 };
 
@@ -1547,7 +1547,7 @@ struct onnxport_pass_table {
      * Called on the thread of the conversion. Returns a `status`(crate::status).
      * Since contract 1.0.
      * Thread: the one of the conversion.
-     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
+     * Takes: arguments are borrowed until the call returns. Gives: nothing.
      * Answers OK, REFUSED, PANICKED, INVALID. */
     uint32_t (*run)(uint32_t index, const onnxport_table *host, const onnxport_table *graph, onnxport_graph_context cx);
     /* States how exact the pass at `index` is. Without this function a pass is one of class `UNSTATED`. `INVALID`
@@ -1601,13 +1601,13 @@ struct onnxport_pass_host {
     /* Adds a node and stores the ids of its outputs; the number of outputs is the slice's length.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Takes: arguments are borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, INVALID. */
     uint32_t (*emit)(onnxport_graph_context cx, const onnxport_graph_new_node *node, onnxport_slice_mut_uint64 outputs);
     /* Adds an initializer of little-endian, row-major `bytes` and stores its id.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Takes: arguments are borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, INVALID. */
     uint32_t (*constant)(onnxport_graph_context cx, int32_t dtype, onnxport_slice_uint64 dims, onnxport_slice_uint8 bytes, uint64_t *out);
     /* Adds an initializer that shows the bytes of another one with its axes in the order `axes`, then
@@ -1615,13 +1615,13 @@ struct onnxport_pass_host {
      * `REFUSED` when such a view would need a copy.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Takes: arguments are borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, INVALID, REFUSED. */
     uint32_t (*view)(onnxport_graph_context cx, uint64_t initializer, onnxport_slice_uint32 axes, onnxport_slice_uint64 dims, uint64_t *out);
     /* States the type of a value that the pass added and the host could not infer.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
+     * Takes: arguments are borrowed until the call returns. Gives: nothing.
      * Answers OK, INVALID. */
     uint32_t (*set_type)(onnxport_graph_context cx, uint64_t value, const onnxport_lowering_type_record *ty);
     /* Replaces all uses of `old`, including outputs of blocks, with `new`; only the node that computes `new` goes
@@ -1641,7 +1641,7 @@ struct onnxport_pass_host {
     /* Sets an attribute; one of kind `NONE` is removed. Blocks cannot be set.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
+     * Takes: arguments are borrowed until the call returns. Gives: nothing.
      * Answers OK, INVALID. */
     uint32_t (*set_attribute)(onnxport_graph_context cx, uint64_t node, const onnxport_graph_attribute_view *attribute);
     /* Removes a node. `REFUSED` when one of its outputs is still read.
@@ -1653,14 +1653,14 @@ struct onnxport_pass_host {
     /* Adds a note for the user about an edit, or a node that the pass does not change; shown with `--explain-rule`.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
+     * Takes: arguments are borrowed until the call returns. Gives: nothing.
      * Answers OK, INVALID. */
     uint32_t (*note)(onnxport_graph_context cx, uint64_t node, onnxport_str message);
     /* Reports why the pass does not apply to this graph; all its edits are rolled back. `code` is empty for the
      * host's own code.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: nothing. */
+     * Takes: arguments are borrowed until the call returns. Gives: nothing. */
     void (*refuse)(onnxport_graph_context cx, onnxport_str code, onnxport_str message, onnxport_str help);
 };
 
@@ -1673,32 +1673,32 @@ struct onnxport_compare_table {
      * `status`(crate::status).
      * Since contract 1.0.
      * Thread: any, but one at a time for one handle.
-     * Takes: what is passed is borrowed until the call returns. Gives: the value stays valid until `close` takes it back.
+     * Takes: arguments are borrowed until the call returns. Gives: the value stays valid until `close` takes it back.
      * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
     uint32_t (*open)(onnxport_slice_executor_option_record options, onnxport_executor_handle *out, const onnxport_executor_sink *sink);
     /* Begins a comparison. Stores a handle for `CompareTable::end`. `UNSUPPORTED` for an element type
      * that the plugin does not compare.
      * Since contract 1.0.
      * Thread: any, but one at a time for one handle.
-     * Takes: what is passed is borrowed until the call returns. Gives: the value stays valid until `end` takes it back.
+     * Takes: arguments are borrowed until the call returns. Gives: the value stays valid until `end` takes it back.
      * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
     uint32_t (*begin)(onnxport_executor_handle comparer, const onnxport_compare_pair_record *pair, onnxport_executor_handle *out, const onnxport_executor_sink *sink);
     /* Looks at the next elements of the expected tensor.
      * Since contract 1.0.
      * Thread: any, but one at a time for one handle.
-     * Takes: what is passed is borrowed until the call returns. Gives: through the sink; borrowed until the sink's function returns.
+     * Takes: arguments are borrowed until the call returns. Gives: through the sink; borrowed until the sink's function returns.
      * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
     uint32_t (*scan)(onnxport_executor_handle comparison, onnxport_slice_uint8 expected, const onnxport_executor_sink *sink);
     /* Compares the next elements, whole ones and as many of both.
      * Since contract 1.0.
      * Thread: any, but one at a time for one handle.
-     * Takes: what is passed is borrowed until the call returns. Gives: through the sink; borrowed until the sink's function returns.
+     * Takes: arguments are borrowed until the call returns. Gives: through the sink; borrowed until the sink's function returns.
      * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
     uint32_t (*chunk)(onnxport_executor_handle comparison, onnxport_slice_uint8 got, onnxport_slice_uint8 expected, const onnxport_executor_sink *sink);
     /* Returns the metrics. Afterwards only `spread` and `end` are called.
      * Since contract 1.0.
      * Thread: any, but one at a time for one handle.
-     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Takes: arguments are borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
     uint32_t (*finish)(onnxport_executor_handle comparison, onnxport_compare_metrics_record *out, const onnxport_executor_sink *sink);
     /* Releases a comparison.
@@ -1717,7 +1717,7 @@ struct onnxport_compare_table {
      * `UNSUPPORTED` if the plugin does not count them.
      * Since contract 1.0; optional: null, or beyond the fields of the envelope, where it is not provided.
      * Thread: any, but one at a time for one handle.
-     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Takes: arguments are borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
     uint32_t (*spread)(onnxport_executor_handle comparison, onnxport_compare_spread_record *out, onnxport_slice_mut_uint64 ulps, onnxport_slice_mut_uint64 decades, const onnxport_executor_sink *sink);
 };
@@ -1790,7 +1790,7 @@ struct onnxport_backend_table {
      * `compile`: nodes may be renumbered in between.
      * Since contract 1.0.
      * Thread: the one of the conversion.
-     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
+     * Takes: arguments are borrowed until the call returns. Gives: nothing.
      * Answers OK, REFUSED, PANICKED, INVALID. */
     uint32_t (*claim)(uint32_t index, const onnxport_table *host, const onnxport_table *graph, onnxport_graph_context cx);
     /* Compiles `BackendHost::region` for the backend at `index`: emits its replacement and calls
@@ -1799,7 +1799,7 @@ struct onnxport_backend_table {
      * Equal regions must give equal results, byte for byte.
      * Since contract 1.0.
      * Thread: the one of the conversion.
-     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
+     * Takes: arguments are borrowed until the call returns. Gives: nothing.
      * Answers OK, REFUSED, PANICKED, INVALID. */
     uint32_t (*compile)(uint32_t index, const onnxport_table *host, const onnxport_table *graph, onnxport_graph_context cx);
 };
@@ -1900,14 +1900,14 @@ struct onnxport_backend_host {
      * claimed before; the conversion then fails. `flags` are `claim_flags`.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
+     * Takes: arguments are borrowed until the call returns. Gives: nothing.
      * Answers OK, INVALID. */
     uint32_t (*claim)(onnxport_graph_context cx, onnxport_slice_uint64 nodes, uint32_t flags);
     /* In `claim`: states in a sentence why a node is not claimed. The last reason counts; it is ignored if the
      * node is claimed.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
+     * Takes: arguments are borrowed until the call returns. Gives: nothing.
      * Answers OK, INVALID. */
     uint32_t (*refuse_node)(onnxport_graph_context cx, uint64_t node, onnxport_str reason);
     /* In `compile`: the region. Invalid in `claim`, as are all functions below but the last.
@@ -1919,34 +1919,34 @@ struct onnxport_backend_host {
     /* In `compile`: makes a constant of little-endian, row-major `bytes` and stores its id.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Takes: arguments are borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, INVALID. */
     uint32_t (*constant)(onnxport_graph_context cx, int32_t dtype, onnxport_slice_uint64 dims, onnxport_slice_uint8 bytes, uint64_t *out);
     /* In `compile`: appends to a blob; the first call for a number creates it. Large blobs are stored on disk.
      * Refused if they cannot be written.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
+     * Takes: arguments are borrowed until the call returns. Gives: nothing.
      * Answers OK, INVALID, REFUSED. */
     uint32_t (*blob)(onnxport_graph_context cx, uint32_t blob, onnxport_slice_uint8 bytes);
     /* In `compile`: emits a node and stores the ids of its outputs. Invalid if the record does not allow an
      * input, or the number of outputs differs from that of `node.outputs`.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Takes: arguments are borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, INVALID. */
     uint32_t (*emit)(onnxport_graph_context cx, const onnxport_backend_emit_record *node, onnxport_slice_mut_uint64 outputs);
     /* In `compile`: sets the replacements of the outputs of the region, in their order. The host then checks
      * that types and shapes are the same, and fails the conversion if they are not.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
+     * Takes: arguments are borrowed until the call returns. Gives: nothing.
      * Answers OK, INVALID. */
     uint32_t (*finish)(onnxport_graph_context cx, onnxport_slice_uint64 outputs);
     /* Reports why the plugin returns `REFUSED`. `code` is empty for the host's own code.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: nothing. */
+     * Takes: arguments are borrowed until the call returns. Gives: nothing. */
     void (*refuse)(onnxport_graph_context cx, onnxport_str code, onnxport_str message, onnxport_str help);
 };
 
@@ -1961,7 +1961,7 @@ struct onnxport_log_host {
      * is about, on its thread and before it returns; null if there is none.
      * Since contract 1.0.
      * Thread: any, also several at once.
-     * Takes: what is passed is borrowed until the call returns. Gives: nothing. */
+     * Takes: arguments are borrowed until the call returns. Gives: nothing. */
     void (*message)(onnxport_str plugin, uint32_t level, onnxport_str text, onnxport_lowering_context cx);
 };
 
@@ -1977,21 +1977,21 @@ struct onnxport_weights_table {
      * little-endian. The range lies inside the tensor. Returns a `status`(crate::status).
      * Since contract 1.0.
      * Thread: any, also several at once.
-     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Takes: arguments are borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, REFUSED, PANICKED, INVALID. */
     uint32_t (*fill)(uint32_t index, uint64_t offset, onnxport_slice_mut_uint8 out, const onnxport_executor_sink *sink);
     /* States the type of the result of the transform at `index` for `input`: hands one tensor without a name and
      * without bytes to the sink. `REFUSED` for an unsupported input.
      * Since contract 1.0.
      * Thread: any, also several at once.
-     * Takes: what is passed is borrowed until the call returns. Gives: through the sink; borrowed until the sink's function returns.
+     * Takes: arguments are borrowed until the call returns. Gives: through the sink; borrowed until the sink's function returns.
      * Answers OK, REFUSED, PANICKED, INVALID. */
     uint32_t (*output)(uint32_t index, const onnxport_weights_weight_record *input, const onnxport_executor_sink *sink);
     /* Transforms `bytes`, whole granules of the input from number `first` on, into `out`. All granules become
      * the same number of bytes, except that the last one may become fewer.
      * Since contract 1.0.
      * Thread: any, also several at once.
-     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Takes: arguments are borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, REFUSED, PANICKED, INVALID. */
     uint32_t (*apply)(uint32_t index, const onnxport_weights_weight_record *input, uint64_t first, onnxport_slice_uint8 bytes, onnxport_slice_mut_uint8 out, const onnxport_executor_sink *sink);
     /* The quantizers of the plugin.
@@ -2014,7 +2014,7 @@ struct onnxport_weights_table {
      * calls.
      * Since contract 1.0; optional: null, or beyond the fields of the envelope, where it is not provided.
      * Thread: any, also several at once.
-     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Takes: arguments are borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, REFUSED, PANICKED, INVALID. */
     uint32_t (*quantise)(uint32_t index, const onnxport_weights_rectangle_record *part, onnxport_slice_mut_float scales, onnxport_slice_mut_int32 zeros, onnxport_slice_mut_int32 codes, const onnxport_executor_sink *sink);
 };

@@ -1,4 +1,4 @@
-"""The attempts of a capture: what was tried, why it failed, where, and the next step."""
+"""The attempts of a capture: strategy, reason of the failure, source line and next step."""
 
 from __future__ import annotations
 

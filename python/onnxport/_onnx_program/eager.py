@@ -13,6 +13,7 @@ from torch.export import ExportedProgram
 
 from onnxport._diagnostics import Diagnostic
 from onnxport._export import inputs, places
+from onnxport._export.exclusive import in_onnx_export
 
 # The relative tolerances of element types, and those in relation to the largest expected value.
 _TOLERANCES = {torch.float64: (1e-7, 1e-7), torch.float32: (1e-3, 1e-4)}
@@ -95,7 +96,8 @@ class Eager:
             torch.set_rng_state(drawn)
             return
         try:
-            with torch.no_grad(), _attributes_kept(self.module):
+            # As during the capture, so that a module takes the same branch.
+            with torch.no_grad(), in_onnx_export(), _attributes_kept(self.module):
                 expected = torch.func.functional_call(self.module, self._state, *call)
         except Exception as error:
             self.refused[self.case] = f"{type(error).__name__}: {error}".split("\n", 1)[0]
@@ -129,11 +131,11 @@ class Eager:
         if not isinstance(found, torch.Tensor) or not isinstance(wanted, torch.Tensor):
             same = found == wanted or (found != found and wanted != wanted)
             return None if same else f"is {found!r}, but the module returns {wanted!r}"
-        for what in ("shape", "dtype"):
-            one, other = getattr(found, what), getattr(wanted, what)
+        for kind in ("shape", "dtype"):
+            one, other = getattr(found, kind), getattr(wanted, kind)
             if one != other:
-                said = (list(one), list(other)) if what == "shape" else (one, other)
-                return f"has the {what} {said[0]}, but that of the module is {said[1]}"
+                said = (list(one), list(other)) if kind == "shape" else (one, other)
+                return f"has the {kind} {said[0]}, but that of the module is {said[1]}"
         return self._difference(found.detach().cpu(), wanted.detach().cpu())
 
     def _difference(self, found: torch.Tensor, wanted: torch.Tensor) -> str | None:
@@ -178,7 +180,7 @@ class Eager:
         )
 
     def report(self) -> dict[str, Any]:
-        """Return what was compared, for the report of a verification."""
+        """Return the comparisons, for the report of a verification."""
         return {
             "compared": self.compared,
             "refused": dict(self.refused),

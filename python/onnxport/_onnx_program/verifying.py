@@ -73,7 +73,7 @@ def _verified(
 
 
 def _eager(program: ONNXProgram, exported: ExportedProgram, given: dict[str, Any]) -> Eager | None:
-    """Return what compares with the module, None where that is not in memory or not requested."""
+    """Return the comparison with the module, None where it is not in memory or not requested."""
     wanted = given.pop("module", True)
     if program.module is None or not wanted or given.get("reference") not in (None, "torch"):
         return None
@@ -83,7 +83,7 @@ def _eager(program: ONNXProgram, exported: ExportedProgram, given: dict[str, Any
 
 
 def _sided(error: _errors.MismatchError, eager: Eager | None) -> _errors.MismatchError:
-    """Return the error of a wrong conversion, with what is known about the capture."""
+    """Return the error of a wrong conversion, with the verdict on the capture."""
     if eager is None or not (eager.compared or eager.differences):
         return error
     problem = eager.diagnostic()

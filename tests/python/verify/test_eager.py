@@ -92,6 +92,17 @@ def test_the_module_stays_as_it_is():
     assert not names & report["module"]["refused"].keys()
 
 
+def test_a_module_is_told_that_it_is_exported_as_in_the_capture():
+    class Asks(nn.Module):
+        def forward(self, x):
+            return x.sin() if torch.onnx.is_in_onnx_export() else x.cos()
+
+    report = exported(Asks().eval()).verify()
+    assert report["module"]["differences"] == []
+    assert report["module"]["compared"] >= 1
+    assert not torch.onnx.is_in_onnx_export()
+
+
 def test_calls_that_the_module_refuses_are_skipped():
     class Small(nn.Module):
         def forward(self, x):

@@ -176,7 +176,7 @@ impl Takes {
     pub(crate) fn text(self) -> &'static str {
         match self {
             Self::Nothing => "nothing borrowed",
-            Self::Call => "what is passed is borrowed until the call returns",
+            Self::Call => "arguments are borrowed until the call returns",
             Self::Process => "what is passed stays valid for the rest of the process",
         }
     }

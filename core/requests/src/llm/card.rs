@@ -1,4 +1,4 @@
-//! The card of a folder: what it is, and what was checked.
+//! The card of a folder: its contents, and the checks that ran.
 
 use std::fmt::Write;
 

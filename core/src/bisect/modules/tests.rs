@@ -1,10 +1,9 @@
 //! Tests with shell scripts as interpreters: a Python might do anything that they do.
 
-use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
-use crate::verify::child::executable;
+use crate::verify::child::shell::{answering, message};
 
 const GREETING: &str = r#"{"torch": "2.15.0", "onnxport": "1.0"}"#;
 const TREE: &str = r#"{"ok": false, "conversions": 3, "found": ["layers.1"], "root": {"path": "", "kind": "Deep",
@@ -17,11 +16,8 @@ const TREE: &str = r#"{"ok": false, "conversions": 3, "found": ["layers.1"], "ro
 /// The outcome of an interpreter that writes `answers`, a message each, and then runs `script`.
 fn asked(answers: &[&str], script: &str) -> Result<Pieces, String> {
     let folder = tempfile::tempdir().unwrap();
-    let [file, interpreter] = ["answers", "python3"].map(|name| folder.path().join(name));
-    let message = |text: &&str| [&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat();
-    fs::write(&file, answers.iter().flat_map(message).collect::<Vec<u8>>()).unwrap();
-    executable(&interpreter, &format!("#!/bin/sh\ncat '{}'\n{script}\n", file.display()));
-    let python = Python { interpreter, packages: Vec::new() };
+    let answers: Vec<u8> = answers.iter().flat_map(|text| message(text)).collect();
+    let python = answering(folder.path(), &answers, script);
     let (path, limit) = (folder.path().join("m.pt2"), Duration::from_secs(20));
     ask(&python, &path, &options(), limit, &told(STEPS))
 }

@@ -10,13 +10,7 @@ use safetensors::tensor::TensorView;
 
 use super::*;
 use crate::tensor::{DType, LazyTensor};
-use crate::verify::child::executable;
-
-fn interpreter(folder: &Path, script: &str) -> Python {
-    let interpreter = folder.join("python3");
-    executable(&interpreter, &format!("#!/bin/sh\n{script}\n"));
-    Python { interpreter, packages: Vec::new() }
-}
+use crate::verify::child::shell::{answering, interpreter};
 
 fn against(drawn: &[bool]) -> Against {
     let value = LazyTensor::inline(DType::F32, vec![2], [0; 8].to_vec());
@@ -49,9 +43,7 @@ fn values(number: usize) -> Vec<u8> {
 /// The outcome of asking an interpreter that writes `answers` and then runs `script`.
 fn asked(against: &mut Against, answers: &[Vec<u8>], script: &str, limit: u64) -> Result<(), String> {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("answers");
-    fs::write(&file, answers.concat()).unwrap();
-    let python = interpreter(folder.path(), &format!("cat '{}'\n{script}", file.display()));
+    let python = answering(folder.path(), &answers.concat(), script);
     let path = folder.path().join("m.pt2");
     against.ask(&python, &path, false, Some(Duration::from_millis(limit)))
 }

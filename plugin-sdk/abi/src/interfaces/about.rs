@@ -42,7 +42,7 @@ pub struct AboutTable {
     ///
     /// - Since contract 1.0; `None` where it is not provided.
     /// - Thread: any, but one at a time for one handle.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Gives: through the sink; borrowed until the sink's function returns.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED).
     pub configure: Option<extern "C" fn(options: RSlice<'_, OptionRecord<'_>>, sink: &Sink) -> u32>,

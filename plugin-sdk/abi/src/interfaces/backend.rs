@@ -35,7 +35,7 @@ pub struct BackendTable {
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the conversion.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`INVALID`](crate::status::INVALID).
     pub claim: extern "C" fn(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32,
     /// Compiles [`BackendHost::region`] for the backend at `index`: emits its replacement and calls
@@ -45,7 +45,7 @@ pub struct BackendTable {
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the conversion.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`INVALID`](crate::status::INVALID).
     pub compile: extern "C" fn(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32,
 }
@@ -193,7 +193,7 @@ pub struct BackendHost {
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub claim: extern "C" fn(cx: GraphContext, nodes: RSlice<'_, u64>, flags: u32) -> u32,
     /// In `claim`: states in a sentence why a node is not claimed. The last reason counts; it is ignored if the
@@ -201,7 +201,7 @@ pub struct BackendHost {
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub refuse_node: extern "C" fn(cx: GraphContext, node: u64, reason: RStr<'_>) -> u32,
     /// In `compile`: the region. Invalid in `claim`, as are all functions below but the last.
@@ -216,7 +216,7 @@ pub struct BackendHost {
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Gives: plain values, the caller's own.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub constant: extern "C" fn(
@@ -231,7 +231,7 @@ pub struct BackendHost {
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID), [`REFUSED`](crate::status::REFUSED).
     pub blob: extern "C" fn(cx: GraphContext, blob: u32, bytes: RSlice<'_, u8>) -> u32,
     /// In `compile`: emits a node and stores the ids of its outputs. Invalid if the record does not allow an
@@ -239,7 +239,7 @@ pub struct BackendHost {
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Gives: plain values, the caller's own.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub emit: extern "C" fn(cx: GraphContext, node: &EmitRecord<'_>, outputs: RSliceMut<'_, u64>) -> u32,
@@ -248,14 +248,14 @@ pub struct BackendHost {
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub finish: extern "C" fn(cx: GraphContext, outputs: RSlice<'_, u64>) -> u32,
     /// Reports why the plugin returns `REFUSED`. `code` is empty for the host's own code.
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Cannot fail.
     pub refuse: extern "C" fn(cx: GraphContext, code: RStr<'_>, message: RStr<'_>, help: RStr<'_>),
 }

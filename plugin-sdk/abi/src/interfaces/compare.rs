@@ -44,7 +44,7 @@ pub struct CompareTable {
     ///
     /// - Since contract 1.0.
     /// - Thread: any, but one at a time for one handle.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Gives: the value stays valid until `close` takes it back.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`UNSUPPORTED`](crate::status::UNSUPPORTED).
     pub open: extern "C" fn(options: RSlice<'_, OptionRecord<'_>>, out: &mut Handle, sink: &Sink) -> u32,
@@ -53,7 +53,7 @@ pub struct CompareTable {
     ///
     /// - Since contract 1.0.
     /// - Thread: any, but one at a time for one handle.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Gives: the value stays valid until `end` takes it back.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`UNSUPPORTED`](crate::status::UNSUPPORTED).
     pub begin: extern "C" fn(comparer: Handle, pair: &PairRecord<'_>, out: &mut Handle, sink: &Sink) -> u32,
@@ -61,7 +61,7 @@ pub struct CompareTable {
     ///
     /// - Since contract 1.0.
     /// - Thread: any, but one at a time for one handle.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Gives: through the sink; borrowed until the sink's function returns.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`UNSUPPORTED`](crate::status::UNSUPPORTED).
     pub scan: extern "C" fn(comparison: Handle, expected: RSlice<'_, u8>, sink: &Sink) -> u32,
@@ -69,7 +69,7 @@ pub struct CompareTable {
     ///
     /// - Since contract 1.0.
     /// - Thread: any, but one at a time for one handle.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Gives: through the sink; borrowed until the sink's function returns.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`UNSUPPORTED`](crate::status::UNSUPPORTED).
     pub chunk:
@@ -78,7 +78,7 @@ pub struct CompareTable {
     ///
     /// - Since contract 1.0.
     /// - Thread: any, but one at a time for one handle.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Gives: plain values, the caller's own.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`UNSUPPORTED`](crate::status::UNSUPPORTED).
     pub finish: extern "C" fn(comparison: Handle, out: &mut MetricsRecord, sink: &Sink) -> u32,
@@ -103,7 +103,7 @@ pub struct CompareTable {
     ///
     /// - Since contract 1.0; `None` where it is not provided.
     /// - Thread: any, but one at a time for one handle.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Gives: plain values, the caller's own.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`UNSUPPORTED`](crate::status::UNSUPPORTED).
     pub spread: Option<

@@ -27,7 +27,7 @@ pub struct ExecutorTable {
     ///
     /// - Since contract 1.0.
     /// - Thread: any, but one at a time for one handle.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Gives: the value stays valid until `close` takes it back.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`UNSUPPORTED`](crate::status::UNSUPPORTED).
     pub open: extern "C" fn(options: RSlice<'_, OptionRecord<'_>>, out: &mut Handle, sink: &Sink) -> u32,
@@ -35,7 +35,7 @@ pub struct ExecutorTable {
     ///
     /// - Since contract 1.0.
     /// - Thread: any, but one at a time for one handle.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Gives: through the sink; borrowed until the sink's function returns.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`UNSUPPORTED`](crate::status::UNSUPPORTED).
     pub describe: extern "C" fn(runtime: Handle, sink: &Sink) -> u32,
@@ -43,7 +43,7 @@ pub struct ExecutorTable {
     ///
     /// - Since contract 1.0.
     /// - Thread: any, but one at a time for one handle.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Gives: the value stays valid until `unload` takes it back.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`UNSUPPORTED`](crate::status::UNSUPPORTED).
     pub load: extern "C" fn(runtime: Handle, path: RStr<'_>, out: &mut Handle, sink: &Sink) -> u32,
@@ -51,7 +51,7 @@ pub struct ExecutorTable {
     ///
     /// - Since contract 1.0.
     /// - Thread: any, but one at a time for one handle.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Gives: through the sink; borrowed until the sink's function returns.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`UNSUPPORTED`](crate::status::UNSUPPORTED).
     pub run: extern "C" fn(session: Handle, inputs: RSlice<'_, TensorView<'_>>, sink: &Sink) -> u32,
@@ -74,7 +74,7 @@ pub struct ExecutorTable {
     ///
     /// - Since contract 1.0; `None` where it is not provided.
     /// - Thread: any, but one at a time for one handle.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Gives: the value stays valid until `unload` takes it back.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`UNSUPPORTED`](crate::status::UNSUPPORTED).
     pub load_with: Option<
@@ -93,7 +93,7 @@ pub struct ExecutorTable {
     ///
     /// - Since contract 1.0; `None` where it is not provided.
     /// - Thread: any, but one at a time for one handle.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Gives: through the sink; borrowed until the sink's function returns.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`UNSUPPORTED`](crate::status::UNSUPPORTED).
     pub measure: Option<
@@ -152,19 +152,19 @@ pub struct Sink {
     /// Takes a tensor.
     ///
     /// - Thread: the one of the call that passed this on, and only until that returns.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Cannot fail.
     pub tensor: extern "C" fn(receiver: *mut c_void, tensor: &TensorView<'_>),
     /// Takes a text.
     ///
     /// - Thread: the one of the call that passed this on, and only until that returns.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Cannot fail.
     pub text: extern "C" fn(receiver: *mut c_void, text: RStr<'_>),
     /// Takes the reason why the call failed, and the next step (may be empty).
     ///
     /// - Thread: the one of the call that passed this on, and only until that returns.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Cannot fail.
     pub error: extern "C" fn(receiver: *mut c_void, message: RStr<'_>, help: RStr<'_>),
 }
@@ -179,7 +179,7 @@ pub struct Meter {
     /// of its first element that differs from the expected one; empty if none does.
     ///
     /// - Thread: the one of the call that passed this on, and only until that returns.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Cannot fail.
     pub found: extern "C" fn(
         receiver: *mut c_void,

@@ -292,7 +292,7 @@ pub struct GraphHost {
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Gives: plain values, the caller's own.
     /// - Cannot fail.
     pub opset: extern "C" fn(cx: GraphContext, domain: RStr<'_>) -> i64,
@@ -326,7 +326,7 @@ pub struct GraphHost {
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Gives: the value is borrowed until the next call into the same table.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub attribute: for<'a> extern "C" fn(
@@ -419,7 +419,7 @@ pub struct GraphHost {
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Gives: plain values, the caller's own.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID), [`REFUSED`](crate::status::REFUSED).
     pub derive: extern "C" fn(cx: GraphContext, derivation: &Derivation<'_>, out: &mut u64) -> u32,

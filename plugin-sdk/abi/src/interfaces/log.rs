@@ -40,7 +40,7 @@ pub struct LogHost {
     ///
     /// - Since contract 1.0.
     /// - Thread: any, also several at once.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Cannot fail.
     pub message: extern "C" fn(plugin: RStr<'_>, level: u32, text: RStr<'_>, cx: Context),
 }

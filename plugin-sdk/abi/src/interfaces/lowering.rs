@@ -33,7 +33,7 @@ pub struct LoweringTable {
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the conversion.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`INVALID`](crate::status::INVALID).
     pub lower: extern "C" fn(index: u32, host: &Table, cx: Context) -> u32,
 }
@@ -362,7 +362,7 @@ pub struct LoweringHost {
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Gives: plain values, the caller's own.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub emit: extern "C" fn(cx: Context, node: &NodeRecord<'_>, outputs: RSliceMut<'_, u32>) -> u32,
@@ -370,7 +370,7 @@ pub struct LoweringHost {
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Gives: plain values, the caller's own.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub constant: extern "C" fn(
@@ -384,7 +384,7 @@ pub struct LoweringHost {
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Gives: plain values, the caller's own.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub dims_value: extern "C" fn(cx: Context, dims: RSlice<'_, DimRecord>, out: &mut u32) -> u32,
@@ -392,7 +392,7 @@ pub struct LoweringHost {
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub set_type: extern "C" fn(cx: Context, value: u32, ty: &TypeRecord<'_>) -> u32,
     /// The types of the inputs and outputs of a nested graph.
@@ -414,7 +414,7 @@ pub struct LoweringHost {
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Gives: plain values, the caller's own.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub block_input: extern "C" fn(cx: Context, ty: &TypeRecord<'_>, out: &mut u32) -> u32,
@@ -423,7 +423,7 @@ pub struct LoweringHost {
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Gives: plain values, the caller's own.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub inline_graph:
@@ -432,7 +432,7 @@ pub struct LoweringHost {
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Gives: plain values, the caller's own.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub end_block: extern "C" fn(cx: Context, outputs: RSlice<'_, u32>, out: &mut u32) -> u32,
@@ -441,7 +441,7 @@ pub struct LoweringHost {
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub finish: extern "C" fn(cx: Context, results: RSlice<'_, u32>) -> u32,
     /// Reports why the call cannot be lowered. `code` is empty for the host's own code; any other is shown after
@@ -449,7 +449,7 @@ pub struct LoweringHost {
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Cannot fail.
     pub refuse: extern "C" fn(cx: Context, code: RStr<'_>, message: RStr<'_>, help: RStr<'_>),
     /// Begins the body of a local function. `call` is a call of it: its domain, its name, the values and
@@ -458,7 +458,7 @@ pub struct LoweringHost {
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Gives: plain values, the caller's own.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub begin_function: extern "C" fn(cx: Context, call: &NodeRecord<'_>, inputs: RSliceMut<'_, u32>) -> u32,
@@ -467,7 +467,7 @@ pub struct LoweringHost {
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Gives: plain values, the caller's own.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`INVALID`](crate::status::INVALID).
     pub end_function:
@@ -502,7 +502,7 @@ pub struct LoweringHost {
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Gives: plain values, the caller's own.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`INVALID`](crate::status::INVALID).
     pub definition_int: extern "C" fn(cx: Context, value: u32, name: RStr<'_>, out: &mut i64) -> u32,
@@ -511,7 +511,7 @@ pub struct LoweringHost {
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`INVALID`](crate::status::INVALID).
     pub metadata: extern "C" fn(cx: Context, value: u32, key: RStr<'_>, text: RStr<'_>) -> u32,
 }

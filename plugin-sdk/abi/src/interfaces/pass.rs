@@ -30,7 +30,7 @@ pub struct PassTable {
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the conversion.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`INVALID`](crate::status::INVALID).
     pub run: extern "C" fn(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32,
     /// States how exact the pass at `index` is. Without this function a pass is one of class `UNSTATED`. `INVALID`
@@ -112,7 +112,7 @@ pub struct PassHost {
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Gives: plain values, the caller's own.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub emit: extern "C" fn(cx: GraphContext, node: &NewNode<'_>, outputs: RSliceMut<'_, u64>) -> u32,
@@ -120,7 +120,7 @@ pub struct PassHost {
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Gives: plain values, the caller's own.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub constant: extern "C" fn(
@@ -136,7 +136,7 @@ pub struct PassHost {
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Gives: plain values, the caller's own.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID), [`REFUSED`](crate::status::REFUSED).
     pub view: extern "C" fn(
@@ -150,7 +150,7 @@ pub struct PassHost {
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub set_type: extern "C" fn(cx: GraphContext, value: u64, ty: &TypeRecord<'_>) -> u32,
     /// Replaces all uses of `old`, including outputs of blocks, with `new`; only the node that computes `new` goes
@@ -173,7 +173,7 @@ pub struct PassHost {
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub set_attribute: extern "C" fn(cx: GraphContext, node: u64, attribute: &AttributeView<'_>) -> u32,
     /// Removes a node. `REFUSED` when one of its outputs is still read.
@@ -187,7 +187,7 @@ pub struct PassHost {
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub note: extern "C" fn(cx: GraphContext, node: u64, message: RStr<'_>) -> u32,
     /// Reports why the pass does not apply to this graph; all its edits are rolled back. `code` is empty for the
@@ -195,7 +195,7 @@ pub struct PassHost {
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Cannot fail.
     pub refuse: extern "C" fn(cx: GraphContext, code: RStr<'_>, message: RStr<'_>, help: RStr<'_>),
 }

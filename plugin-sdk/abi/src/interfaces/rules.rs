@@ -33,7 +33,7 @@ pub struct RulesTable {
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the conversion.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`INVALID`](crate::status::INVALID).
     pub check: extern "C" fn(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32,
     /// Describes the replacement of a match of the rule at `index`. `OK` after
@@ -41,7 +41,7 @@ pub struct RulesTable {
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the conversion.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`INVALID`](crate::status::INVALID).
     pub build: extern "C" fn(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32,
     /// States how exact the rule at `index` is. Without this function a rule is one of class `UNSTATED`. `INVALID`
@@ -162,7 +162,7 @@ pub struct RulesHost {
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Gives: plain values, the caller's own.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub emit: extern "C" fn(cx: GraphContext, node: &NewNode<'_>, outputs: RSliceMut<'_, u64>) -> u32,
@@ -170,7 +170,7 @@ pub struct RulesHost {
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Gives: plain values, the caller's own.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub constant: extern "C" fn(
@@ -186,7 +186,7 @@ pub struct RulesHost {
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Gives: plain values, the caller's own.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID), [`REFUSED`](crate::status::REFUSED).
     pub view: extern "C" fn(
@@ -200,7 +200,7 @@ pub struct RulesHost {
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub set_type: extern "C" fn(cx: GraphContext, value: u64, ty: &TypeRecord<'_>) -> u32,
     /// Ends the patch with the replacement of each output of each root, one root after the other; `NOTHING` for
@@ -208,14 +208,14 @@ pub struct RulesHost {
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub finish: extern "C" fn(cx: GraphContext, outputs: RSlice<'_, u64>) -> u32,
     /// Reports why the rule does not apply here. `code` is empty for the host's own code.
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Cannot fail.
     pub refuse: extern "C" fn(cx: GraphContext, code: RStr<'_>, message: RStr<'_>, help: RStr<'_>),
 }

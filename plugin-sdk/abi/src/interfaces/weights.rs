@@ -27,7 +27,7 @@ pub struct WeightsTable {
     ///
     /// - Since contract 1.0.
     /// - Thread: any, also several at once.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Gives: plain values, the caller's own.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`INVALID`](crate::status::INVALID).
     pub fill: extern "C" fn(index: u32, offset: u64, out: RSliceMut<'_, u8>, sink: &Sink) -> u32,
@@ -36,7 +36,7 @@ pub struct WeightsTable {
     ///
     /// - Since contract 1.0.
     /// - Thread: any, also several at once.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Gives: through the sink; borrowed until the sink's function returns.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`INVALID`](crate::status::INVALID).
     pub output: extern "C" fn(index: u32, input: &WeightRecord<'_>, sink: &Sink) -> u32,
@@ -45,7 +45,7 @@ pub struct WeightsTable {
     ///
     /// - Since contract 1.0.
     /// - Thread: any, also several at once.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Gives: plain values, the caller's own.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`INVALID`](crate::status::INVALID).
     pub apply: extern "C" fn(
@@ -80,7 +80,7 @@ pub struct WeightsTable {
     ///
     /// - Since contract 1.0; `None` where it is not provided.
     /// - Thread: any, also several at once.
-    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Takes: arguments are borrowed until the call returns.
     /// - Gives: plain values, the caller's own.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`INVALID`](crate::status::INVALID).
     pub quantise: Option<

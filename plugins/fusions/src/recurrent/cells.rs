@@ -40,7 +40,7 @@ pub(super) struct Linear<'h> {
 pub(super) struct Weights<'h> {
     pub(super) matrix: ValueRef<'h>,
     /// Whether the matrix has a row for each input.
-    pub(super) turned: bool,
+    pub(super) transposed: bool,
     pub(super) bias: Option<ValueRef<'h>>,
 }
 
@@ -229,11 +229,11 @@ fn linear(value: ValueRef<'_>) -> Option<Linear<'_>> {
                 && node.float("beta") == Some(1.0)
                 && node.int("transA") == Some(0);
             let matrix = node.input(1).filter(|matrix| plain && matrix.is_initializer())?;
-            let turned = node.int("transB")? == 0;
+            let transposed = node.int("transB")? == 0;
             Linear {
                 x: node.input(0)?,
                 reader: node,
-                weights: Weights { matrix, turned, bias: node.input(2) },
+                weights: Weights { matrix, transposed, bias: node.input(2) },
             }
         }
         "Add" => {
@@ -244,12 +244,12 @@ fn linear(value: ValueRef<'_>) -> Option<Linear<'_>> {
         }
         "MatMul" => {
             let factor = node.input(1)?;
-            let transposed = made_by(factor, "Transpose").and_then(|node| node.input(0));
-            let (matrix, turned) = transposed.map_or((factor, true), |matrix| (matrix, false));
+            let source = made_by(factor, "Transpose").and_then(|node| node.input(0));
+            let (matrix, transposed) = source.map_or((factor, true), |matrix| (matrix, false));
             if !matrix.is_initializer() {
                 return None;
             }
-            Linear { x: node.input(0)?, reader: node, weights: Weights { matrix, turned, bias: None } }
+            Linear { x: node.input(0)?, reader: node, weights: Weights { matrix, transposed, bias: None } }
         }
         _ => return None,
     };

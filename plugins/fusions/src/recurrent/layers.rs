@@ -38,7 +38,7 @@ impl<'h> Layer<'h> {
         let inputs = self.inputs.and_then(Dim::as_const);
         for (weights, columns) in [(&self.input, inputs), (&self.state, i64::try_from(hidden).ok())] {
             let mut extents = weights.matrix.extents().ok_or("a weight has no shape")?;
-            if weights.turned {
+            if weights.transposed {
                 extents.reverse();
             }
             if extents != [i64::try_from(rows).unwrap_or(-1), columns.unwrap_or(-1)] {
@@ -79,9 +79,9 @@ impl<'h> Layer<'h> {
         };
         let matrix = |weights: &Weights<'h>| {
             let own = weights.matrix.weight();
-            let rows = sorted(&if weights.turned { own.permute(&[1, 0]) } else { own });
+            let rows = sorted(&if weights.transposed { own.permute(&[1, 0]) } else { own });
             let extents = weights.matrix.extents().unwrap_or_default();
-            let columns = extents.get(usize::from(!weights.turned)).copied().unwrap_or_default();
+            let columns = extents.get(usize::from(!weights.transposed)).copied().unwrap_or_default();
             rows.reshape(&[1, gates * hidden, columns.unsigned_abs()]).value()
         };
         let (w, r) = (matrix(&self.input)?, matrix(&self.state)?);

@@ -32,7 +32,7 @@ enum Kind {
     /// `[O, I / groups, ..]`.
     Conv(u64),
     /// `[I, O / groups, ..]`.
-    Turned(u64),
+    Transposed(u64),
     /// `[I, O]`.
     Columns,
     /// `[O, I]`.
@@ -49,9 +49,9 @@ impl<'h> Product<'h> {
             return Err("it has no weight".into());
         };
         exact_type(x)?;
-        let turned = second.producer().map(|(node, _)| node).filter(|node| node.is("Transpose"));
-        let weight = match turned {
-            Some(turned) if turned.ints("perm").is_none_or(|perm| perm == [1, 0]) => turned.input(0),
+        let transpose = second.producer().map(|(node, _)| node).filter(|node| node.is("Transpose"));
+        let weight = match transpose {
+            Some(node) if node.ints("perm").is_none_or(|perm| perm == [1, 0]) => node.input(0),
             _ => Some(second),
         };
         let weight = weight.ok_or("it has no weight")?;
@@ -60,18 +60,19 @@ impl<'h> Product<'h> {
             return Err("somebody else reads the weight".into());
         }
         let groups = node.int("group").map(|groups| groups.unsigned_abs().max(1));
-        let is_turned = node.int("transB").filter(|_| turned.is_none());
-        let kind = match (node.op().as_str(), groups, is_turned) {
+        let trans_b = node.int("transB").filter(|_| transpose.is_none());
+        let kind = match (node.op().as_str(), groups, trans_b) {
             ("Conv", Some(groups), _) => Kind::Conv(groups),
-            ("ConvTranspose", Some(groups), _) => Kind::Turned(groups),
+            ("ConvTranspose", Some(groups), _) => Kind::Transposed(groups),
             ("Gemm", _, Some(1)) => Kind::Rows,
             ("Gemm", _, Some(0)) => Kind::Columns,
-            ("MatMul", ..) if extents.len() == 2 && turned.is_some() => Kind::Rows,
+            ("MatMul", ..) if extents.len() == 2 && transpose.is_some() => Kind::Rows,
             ("MatMul", ..) if extents.len() == 2 => Kind::Columns,
             _ => return Err("it is not a product with a weight".into()),
         };
         let [first, second, ..] = extents[..] else { return Err("the weight has not two axes".into()) };
-        if matches!(kind, Kind::Conv(groups) | Kind::Turned(groups) if first % groups != 0) || second == 0 {
+        if matches!(kind, Kind::Conv(groups) | Kind::Transposed(groups) if first % groups != 0) || second == 0
+        {
             return Err("the weight has no channels".into());
         }
         Ok(Self { node, x, weight, extents, kind })
@@ -82,7 +83,7 @@ impl<'h> Product<'h> {
         let [first, second, ..] = self.extents[..] else { return 0 };
         match self.kind {
             Kind::Conv(_) | Kind::Rows => first,
-            Kind::Turned(groups) => second.saturating_mul(groups),
+            Kind::Transposed(groups) => second.saturating_mul(groups),
             Kind::Columns => second,
         }
     }
@@ -92,7 +93,7 @@ impl<'h> Product<'h> {
         let [first, second, ..] = self.extents[..] else { return 0 };
         match self.kind {
             Kind::Conv(groups) => second.saturating_mul(groups),
-            Kind::Turned(_) | Kind::Columns => first,
+            Kind::Transposed(_) | Kind::Columns => first,
             Kind::Rows => second,
         }
     }
@@ -100,7 +101,7 @@ impl<'h> Product<'h> {
     /// The axis of the channels that it makes, of `rank`.
     pub(super) fn axis(&self, rank: usize) -> usize {
         match self.kind {
-            Kind::Conv(_) | Kind::Turned(_) => 1,
+            Kind::Conv(_) | Kind::Transposed(_) => 1,
             Kind::Columns | Kind::Rows => rank.saturating_sub(1),
         }
     }
@@ -118,7 +119,7 @@ impl<'h> Product<'h> {
                 column.iter_mut().take(1).for_each(|first| *first = self.channels());
                 wide * factor.reshape(&column)
             }
-            Kind::Turned(groups) => {
+            Kind::Transposed(groups) => {
                 let [first, second, places @ ..] = &self.extents[..] else {
                     return Err("the weight has not two axes".into());
                 };
@@ -198,7 +199,9 @@ impl<'h> Product<'h> {
             }
             Kind::Rows => (vec![count, reads], vec![1, reads], [count, reads], 1),
             Kind::Columns => (vec![reads, count], vec![reads, 1], [reads, count], 0),
-            Kind::Turned(_) => return Err("it is a transposed convolution, whose borders see less".into()),
+            Kind::Transposed(_) => {
+                return Err("it is a transposed convolution, whose borders see less".into());
+            }
         };
         let alpha = match (self.node.op().as_str(), self.node.int("transA"), self.node.float("alpha")) {
             ("Gemm", Some(0), Some(alpha)) => f64::from(alpha),

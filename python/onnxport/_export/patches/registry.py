@@ -43,7 +43,7 @@ def chosen(choice: Choice) -> tuple[Patch, ...]:
     """Return the patches that `choice` allows.
 
     Raises:
-        UsageError: There is no patch of a name.
+        UsageError: A name is not that of a patch.
     """
     if choice == "none":
         return ()

@@ -66,10 +66,10 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def build(family: str) -> PreTrainedModel:
-    """Return a model whose layers all matter."""
+def build(family: str, **changed: Any) -> PreTrainedModel:
+    """Return a model whose layers all matter; `changed` are further settings."""
     name, options = FAMILIES[family]
-    config = getattr(transformers, name)(**options)
+    config = getattr(transformers, name)(**{**options, **changed})
     torch.manual_seed(0)
     # The fused attention has no softcap.
     attention = {"attn_implementation": "eager"} if family == "gemma2" else {}

@@ -33,8 +33,8 @@ FAILURES = (
     Failure(
         "An operator without a lowering",
         "unsupported_operator",
-        "The message shows the line of the module, followed by a function to complete. The "
-        "command reports the same for a saved program, and `--suggest=rust` starts a plugin.",
+        "The message shows the line of the module and a function to complete. For a saved "
+        "program, the command reports the same, and `--suggest=rust` starts a plugin.",
         code="OP301",
         shown=("onnxport check scores.pt2 --suggest=rust",),
         after=("onnxport inspect scores.onnx",),
@@ -42,8 +42,8 @@ FAILURES = (
     Failure(
         "Data-dependent control flow",
         "data_dependent_branch",
-        "PyTorch's draft export follows the example call, so there is a model; the warning shows "
-        "the line that makes it valid for some inputs only, and how to rewrite it.",
+        "PyTorch's draft export follows the example call, so the model is valid for some "
+        "inputs only. The warning shows the line, and how to rewrite it.",
         code="OP211",
         after=("onnxport inspect gate.onnx",),
     ),
@@ -58,7 +58,7 @@ FAILURES = (
         "A batch size that was not dynamic at export",
         "forgotten_batch",
         "Without `dynamic_shapes`, every size is that of the example. A later request for a "
-        "dynamic axis prints the export call to use, with the names of the module's arguments.",
+        "dynamic axis prints the export call to use.",
         code="OP307",
         shown=("onnxport convert mean.pt2 -o mean.onnx --dim tokens:0=batch",),
         after=(
@@ -77,7 +77,7 @@ FAILURES = (
     Failure(
         "An argument of a custom class",
         "custom_class",
-        "Paste the lines below the message after the class; they are derived from its constructor.",
+        "Paste the lines below the message after the class.",
         code="OP213",
         after=("onnxport inspect encoder.onnx",),
     ),
@@ -92,15 +92,14 @@ FAILURES = (
     Failure(
         "A quantized parameter",
         "unsupported_dtype",
-        "A quantized tensor has no counterpart: export a plain tensor, and let `--quantize` "
-        "quantize it.",
+        "Export a plain tensor, and let `--quantize` quantize it.",
         code="OP212",
         after=("onnxport inspect table.onnx",),
     ),
     Failure(
         "An opset that is too low",
         "opset_too_low",
-        "onnxport does not write old opsets.",
+        "onnxport writes opsets 18 to 28.",
         code="OP306",
         after=("onnxport inspect net.onnx",),
     ),

@@ -21,13 +21,12 @@ PAGE = ROOT / "docs/failures.md"
 HEAD = """\
 # When a conversion fails
 
-The most frequent failures of exports, each with a small program, onnxport's output, and the fix
-that it suggests. A test runs these programs and compares the output. `...` stands for PyTorch's
-own exception.
+Frequent failures of exports, each with a small program, onnxport's output, and the fix that it
+suggests. `...` stands for PyTorch's own exception.
 
-`onnxport explain CODE` explains a code, `onnxport explain CODE MODEL` shows where it occurs in a
-program, and `onnxport check MODEL --suggest` prints all code to paste. In Python, `diagnostics` of
-the error has the same data, including `suggestions`.
+- `onnxport explain CODE` explains a code; `onnxport explain CODE MODEL` shows where it occurs.
+- `onnxport check MODEL --suggest` prints all code to paste.
+- In Python, `diagnostics` of the error has the same data, including `suggestions`.
 """
 
 

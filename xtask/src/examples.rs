@@ -1,4 +1,4 @@
-//! The examples that are crates of their own: built, linted and tested as their authors would.
+//! The examples that are workspaces of their own: built, linted and tested as their authors would.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,8 +7,8 @@ use crate::counts::Counts;
 use crate::step::Steps;
 use crate::{root, target};
 
-/// Checks every folder of `examples` that holds a `Cargo.toml`. Their libraries are built beside those of
-/// the workspace, where the Python tests find them.
+/// Checks every folder of `examples` that is a workspace, so that it has a lock file. Their libraries are built beside
+/// those of the workspace, where the Python tests find them.
 pub(crate) fn steps(cargo: impl Fn(&[&str]) -> Command, steps: &mut Steps) {
     for folder in folders(&root().join("examples")) {
         let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -29,7 +29,7 @@ pub(crate) fn steps(cargo: impl Fn(&[&str]) -> Command, steps: &mut Steps) {
 fn folders(examples: &Path) -> Vec<PathBuf> {
     let entries = examples.read_dir().into_iter().flatten().flatten();
     let mut found: Vec<PathBuf> =
-        entries.map(|entry| entry.path()).filter(|path| path.join("Cargo.toml").is_file()).collect();
+        entries.map(|entry| entry.path()).filter(|path| path.join("Cargo.lock").is_file()).collect();
     found.sort();
     found
 }

@@ -16,6 +16,7 @@ mod contract;
 mod counts;
 mod examples;
 mod extension;
+mod failed;
 mod freeze;
 mod generate;
 mod gpu;

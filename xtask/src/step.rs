@@ -1,4 +1,4 @@
-//! Running commands: their output passes through, and test counts are read from it.
+//! Running commands: their output passes through, and test counts and the names of failed tests are read from it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
@@ -6,7 +6,15 @@ use std::time::{Duration, Instant};
 
 use crate::background::Background;
 use crate::counts::Counts;
+use crate::failed;
 use crate::skipped::{self, List, Skipped};
+
+/// The tests that the output of runners names.
+#[derive(Default)]
+struct Tests {
+    failed: Vec<String>,
+    skipped: Vec<Skipped>,
+}
 
 /// Reads the counts from a line of output.
 pub(crate) type Parser = fn(&str) -> Option<Counts>;
@@ -17,7 +25,7 @@ pub(crate) struct Steps {
     /// The tests of all steps; a step that fails without a failed test counts as one.
     pub counts: Counts,
     failed: Vec<String>,
-    skipped: Vec<Skipped>,
+    tests: Tests,
     times: Vec<(String, Duration)>,
 }
 
@@ -32,14 +40,14 @@ impl Steps {
         println!("\n== {name}");
         let start = Instant::now();
         let list = List::of(command);
-        let outcome = stream(command, parse, &mut self.skipped);
+        let outcome = stream(command, parse, &mut self.tests);
         let took = start.elapsed();
         let (mut ok, mut counts) = outcome.unwrap_or_else(|error| {
             println!("{error}");
             (false, Counts::default())
         });
         match list.read(&mut counts) {
-            Ok(listed) => self.skipped.extend(listed),
+            Ok(listed) => self.tests.skipped.extend(listed),
             Err(error) => {
                 println!("{error}");
                 ok = false;
@@ -78,10 +86,10 @@ impl Steps {
     /// Prints the closing line; returns whether nothing failed.
     pub(crate) fn close(self) -> bool {
         println!("\n{}", table(&self.times));
-        for name in &self.failed {
+        for name in self.failed.iter().chain(&self.tests.failed) {
             println!("failed: {name}");
         }
-        print!("{}", skipped::text(&self.skipped));
+        print!("{}", skipped::text(&self.tests.skipped));
         let Counts { passed, failed, skipped } = self.counts;
         println!("{passed} passed, {failed} failed, {skipped} skipped");
         self.counts.failed == 0
@@ -96,17 +104,13 @@ fn table(times: &[(String, Duration)]) -> String {
     long.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-fn stream(
-    command: &mut Command,
-    parse: Parser,
-    skipped: &mut Vec<Skipped>,
-) -> Result<(bool, Counts), String> {
+fn stream(command: &mut Command, parse: Parser, tests: &mut Tests) -> Result<(bool, Counts), String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let failed = |error: std::io::Error| format!("{program}: {error}");
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(failed)?;
     let mut counts = Counts::default();
     if let Some(stdout) = child.stdout.take() {
-        pass_through(stdout, parse, &mut counts, skipped).map_err(failed)?;
+        pass_through(stdout, parse, &mut counts, tests).map_err(failed)?;
     }
     let status = child.wait().map_err(failed)?;
     Ok((status.success(), counts))
@@ -116,7 +120,7 @@ fn pass_through(
     stdout: impl Read,
     parse: Parser,
     counts: &mut Counts,
-    skipped: &mut Vec<Skipped>,
+    tests: &mut Tests,
 ) -> std::io::Result<()> {
     let mut reader = BufReader::new(stdout);
     let mut line = Vec::new();
@@ -131,7 +135,8 @@ fn pass_through(
         if let Some(found) = parse(&text) {
             *counts += found;
         }
-        skipped.extend(skipped::of_pytest(&text));
+        tests.failed.extend(failed::of_line(&text));
+        tests.skipped.extend(skipped::of_pytest(&text));
     }
 }
 

@@ -138,7 +138,7 @@ fn python_steps(root: &Path, python: &Path, built: bool, libraries: &OsStr, step
     if built {
         let workers = std::thread::available_parallelism().map_or(1, usize::from).to_string();
         let pytest =
-            ["pytest", "-rs", "-p", "no:cacheprovider", "--durations=20", "--dist", "loadfile", "-n"];
+            ["pytest", "-rfEs", "-p", "no:cacheprovider", "--durations=20", "--dist", "loadfile", "-n"];
         let mut pytest = module(&pytest);
         pytest.args([&workers, "python/tests", "tests/python"]);
         pytest.env("ONNXPORT_LOADED", libraries).env("ONNXPORT_REFERENCE", "recorded");

@@ -86,10 +86,14 @@ def library() -> Path:
     return next(path for pattern in patterns for path in sorted(folder.glob(pattern)))
 
 
-def reported(*arguments: object, code: int = 0) -> dict[str, Any]:
-    """Run the binary; return what it reports as data. It exits with `code`."""
+def reported(
+    *arguments: object, code: int = 0, environment: dict[str, str] | None = None
+) -> dict[str, Any]:
+    """Run the binary, which exits with `code`, and return its report."""
     command = [binary(), *map(str, arguments), "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=600, check=False, env=environment
+    )
     assert done.returncode == code, done.stdout + done.stderr
     return json.loads(done.stdout)
 

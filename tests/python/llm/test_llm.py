@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,9 @@ FAMILIES = [name for name in checkpoints.FAMILIES if name != "mamba"]
 
 
 def llm(checkpoint: Path, output: Path, *options: str, code: int = 0) -> dict:
-    return reported("llm", checkpoint, "-o", output, *options, code=code)
+    # The command captures in the active Python environment.
+    active = {**os.environ, "VIRTUAL_ENV": sys.prefix}
+    return reported("llm", checkpoint, "-o", output, *options, code=code, environment=active)
 
 
 def prompts() -> tuple[torch.Tensor, torch.Tensor]:

@@ -45,5 +45,6 @@ pub use embedded::{Export, Exported, command, page, verify};
 pub use exit::Exit;
 pub use guests::{Guests, with_caller, with_guests};
 pub use outcome::Outcome;
+pub use plugins::link;
 pub use process::main;
 pub use progress::{Now, Watch};

@@ -7,5 +7,7 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    #[cfg(feature = "cuda")]
+    onnxport::link(&[&onnxport_cuda_parity::ROOT]);
     ExitCode::from(onnxport::main(std::env::args_os()))
 }

@@ -2,6 +2,7 @@
 //! verification.
 
 use std::process::Command;
+use std::sync::OnceLock;
 
 use onnxport_core::diagnose::{Code, Diagnostic, Report};
 use onnxport_core::host::{Absent, Host, PluginRoot, Search};
@@ -16,27 +17,37 @@ use crate::guests::{Guests, guests};
 use crate::known;
 use crate::outcome::{CommandResult, Outcome};
 
-/// The linked-in plugins.
-pub(crate) const LINKED: &[&PluginRoot] = &[
+/// The plugins that are linked into this crate.
+const LINKED: &[&PluginRoot] = &[
     &onnxport_aten::ROOT,
     &onnxport_optimise::ROOT,
     &onnxport_fusions::ROOT,
     // Of two executors, the first one is the default.
     &onnxport_ort::ROOT,
     &onnxport_reference::ROOT,
-    #[cfg(feature = "cuda")]
-    &onnxport_cuda_parity::ROOT,
     &onnxport_torchvision::ROOT,
 ];
 
-/// The plugins of this repository that are not linked in.
-const ABSENT: &[Absent] = &[
-    #[cfg(not(feature = "cuda"))]
-    Absent {
-        id: "cuda-parity",
-        help: "this build leaves it out: in a clone of onnxport, `cargo xtask plugins` builds and installs it",
-    },
-];
+/// The plugins of this repository that are not linked into this crate.
+const ABSENT: &[Absent] = &[Absent {
+    id: "cuda-parity",
+    help: "this build leaves it out: in a clone of onnxport, `cargo xtask plugins` builds and installs it",
+}];
+
+/// The plugins that the program around this crate links as well.
+static MORE: OnceLock<&'static [&'static PluginRoot]> = OnceLock::new();
+
+/// Adds plugins to the linked ones. Only the first call in a process has an effect.
+///
+/// The program calls this and not a feature of this crate adds them, so that all programs share one build of it.
+pub fn link(plugins: &'static [&'static PluginRoot]) {
+    let _ = MORE.set(plugins);
+}
+
+/// Returns the linked-in plugins.
+pub(crate) fn linked() -> Vec<&'static PluginRoot> {
+    LINKED.iter().chain(MORE.get().copied().unwrap_or_default()).copied().collect()
+}
 
 /// Returns the options about plugins, except for their libraries, by name.
 pub(crate) fn further(plugins: &Plugins) -> Map<String, Value> {
@@ -61,7 +72,7 @@ pub(crate) fn host(plugins: &Plugins) -> Result<Host, Report> {
         choices: choices.into_iter().chain(search.choices).collect(),
         ..search
     };
-    let linked: Vec<&PluginRoot> = LINKED.iter().copied().chain(roots).collect();
+    let linked: Vec<&PluginRoot> = linked().into_iter().chain(roots).collect();
     Host::with(&linked, &search)
 }
 
@@ -79,7 +90,7 @@ pub(crate) fn restart() -> Result<Command, Diagnostic> {
 
 /// The work of a process created with [`restart`].
 pub(crate) fn serve() -> CommandResult {
-    onnxport_core::verify::serve(LINKED, &HOST_ROOT)?;
+    onnxport_core::verify::serve(&linked(), &HOST_ROOT)?;
     Ok(Outcome::ok())
 }
 

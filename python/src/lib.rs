@@ -46,6 +46,8 @@ mod native {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        #[cfg(feature = "cuda")]
+        onnxport::link(&[&onnxport_cuda_parity::ROOT]);
         super::say_how_to_start(module.py())?;
         module.add("Refused", module.py().get_type::<super::plugin::Refused>())?;
         module.add("REFERENCE", onnxport_core::verify::SCRIPT)?;

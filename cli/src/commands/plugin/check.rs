@@ -99,6 +99,6 @@ pub(crate) fn probe(arguments: &ProbeArguments) -> CommandResult {
         journal: arguments.journal.clone(),
         skip: arguments.skip,
     };
-    check::probe(&probe, crate::plugins::LINKED)?;
+    check::probe(&probe, &crate::plugins::linked())?;
     Ok(Outcome::ok())
 }

@@ -2,6 +2,7 @@
 //!
 //! It is for tests of kernels and launches.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -27,10 +28,15 @@ type Entry = unsafe extern "C" fn(*const c_void, *mut Args, *const u32, *const u
 type SharedLibrary = Arc<OnceLock<Res<Mutex<Library>>>>;
 
 /// A compiled source, whose kernels share a library, and one of these, by the source and the threads of a block.
-type Compiled = HashMap<(Arc<str>, u32), (&'static str, SharedLibrary)>;
+type Compiled = HashMap<(Arc<str>, u32), SharedLibrary>;
 
 /// The libraries that this process compiled.
 static COMPILED: Mutex<Option<Compiled>> = Mutex::new(None);
+
+thread_local! {
+    /// The first kernel that this thread launched of each source. Each test has a thread of its own.
+    static LAUNCHED: RefCell<BTreeMap<Arc<str>, &'static str>> = const { RefCell::new(BTreeMap::new()) };
+}
 
 /// The emulated device.
 pub(crate) struct Emulated {
@@ -63,14 +69,16 @@ impl Emulated {
     }
 
     fn library(&self, kernel: &Kernel) -> SharedLibrary {
+        LAUNCHED.with_borrow_mut(|launched| {
+            launched.entry(kernel.source.clone()).or_insert(kernel.name);
+        });
         let key = (kernel.source.clone(), self.threads);
-        let made = {
+        let library = {
             let mut guard = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
-            let entry = guard.get_or_insert_default().entry(key);
-            entry.or_insert_with(|| (kernel.name, SharedLibrary::default())).1.clone()
+            guard.get_or_insert_default().entry(key).or_default().clone()
         };
-        made.get_or_init(|| self.compile(kernel).map(Mutex::new));
-        made
+        library.get_or_init(|| self.compile(kernel).map(Mutex::new));
+        library
     }
 
     fn compile(&self, kernel: &Kernel) -> Res<Library> {
@@ -242,10 +250,9 @@ impl FromF64 for f64 {
     }
 }
 
-/// A kernel of each source that this process compiled.
-pub(crate) fn compiled() -> Vec<Kernel> {
-    let guard = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
-    let all = guard.iter().flatten().map(|((source, _), (name, _))| (source, *name));
-    let kernels: BTreeMap<&Arc<str>, &'static str> = all.collect();
-    kernels.into_iter().map(|(source, name)| Kernel { name, source: source.clone() }).collect()
+/// The first kernel that this thread launched of each source.
+pub(crate) fn launched() -> Vec<Kernel> {
+    LAUNCHED.with_borrow(|launched| {
+        launched.iter().map(|(source, name)| Kernel { name, source: source.clone() }).collect()
+    })
 }

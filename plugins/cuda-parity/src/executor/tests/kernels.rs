@@ -12,7 +12,7 @@ use super::{engine, outputs, repository};
 use crate::device::nvrtc::Nvrtc;
 use crate::device::{NVRTC, library_in};
 use crate::executor::cuda::text;
-use crate::executor::emulated::compiled;
+use crate::executor::emulated::launched;
 
 /// NVRTC of the tests' environment, or the one that is found.
 fn nvrtc() -> Result<Nvrtc, Failure> {
@@ -91,14 +91,14 @@ fn every_family_of_kernels_means_what_it_should_and_is_compiled_by_nvrtc() {
     nvrtc_compiles(40, |_| true);
 }
 
-/// NVRTC compiles the kernels that this process ran and that are asked for, of which there are more than `least`.
+/// NVRTC compiles the kernels that this test ran and that are asked for, of which there are more than `least`.
 pub(super) fn nvrtc_compiles(least: usize, is_asked: impl Fn(&str) -> bool) {
     let nvrtc = match nvrtc() {
         Ok(nvrtc) if crate::compiled::can_compile().is_ok() => nvrtc,
         Ok(_) => return,
         Err(why) => return onnxport_harness::note(&why.message),
     };
-    let kernels: Vec<_> = compiled().into_iter().filter(|kernel| is_asked(kernel.name)).collect();
+    let kernels: Vec<_> = launched().into_iter().filter(|kernel| is_asked(kernel.name)).collect();
     assert!(kernels.len() > least, "{} kernels ran", kernels.len());
     for kernel in kernels {
         if let Err(why) = nvrtc.compile(&text(&kernel), (8, 0)) {

@@ -8,9 +8,9 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
+from tests.python import forked
 from tests.python.failures.cases import FAILURES, Failure
 from tests.python.onnx_runtime import binary
 
@@ -33,7 +33,7 @@ suggests. `...` stands for PyTorch's own exception.
 def run(command: str, folder: Path) -> str:
     """Return what `command` prints, without the traceback and the names of folders."""
     words = shlex.split(command)
-    words[0] = {"python": sys.executable, "onnxport": str(binary())}[words[0]]
+    words[0] = {"python": forked.python(), "onnxport": str(binary())}[words[0]]
     done = subprocess.run(
         words, cwd=folder, env=environment(), capture_output=True, text=True, timeout=600
     )

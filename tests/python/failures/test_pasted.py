@@ -3,7 +3,6 @@
 import json
 import linecache
 import subprocess
-import sys
 import warnings
 
 import pytest
@@ -12,6 +11,7 @@ import torch
 pytest.importorskip("onnxport._native", reason="run `cargo xtask python`")
 
 import onnxport
+from tests.python import forked
 from tests.python.failures import page
 from tests.python.failures.cases import FAILURES
 
@@ -38,7 +38,7 @@ def suggested(program, tmp_path, subject):
     )
     environment = page.environment()
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True
+        [forked.python(), "-c", code], cwd=folder, env=environment, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     records = [one for one in json.loads(done.stdout.splitlines()[-1]) if one["subject"] == subject]

@@ -9,6 +9,7 @@ import sys
 import onnx
 import pytest
 
+from tests.python import forked
 from tests.python.onnx_runtime import ROOT, binary, convert
 
 EXAMPLE = ROOT / "examples" / "c-plugin"
@@ -24,12 +25,12 @@ def test_the_model_equals_pytorch(tmp_path):
         [binary(), "plugin", "check", library], capture_output=True, text=True, check=False
     )
     assert checked.returncode == 0, checked.stdout
-    subprocess.run([sys.executable, EXAMPLE / "export.py", archive], check=True)
+    subprocess.run([forked.python(), EXAMPLE / "export.py", archive], check=True)
     convert(archive, model, "--plugin", library)
     ops = [node.op_type for node in onnx.load(model).graph.node]
     assert "Relu" not in ops
     assert ops.count("Abs") == 2
-    command = [sys.executable, EXAMPLE / "compare.py", model]
+    command = [forked.python(), EXAMPLE / "compare.py", model]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     assert result.stdout == "batch of 2: equal\nbatch of 7: equal\n"

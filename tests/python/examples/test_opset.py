@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.python import forked
 from tests.python.onnx_runtime import ROOT, binary, convert
 
 EXAMPLE = ROOT / "examples" / "opset"
@@ -28,7 +29,7 @@ def library() -> Path:
 
 def run(script: str, *arguments: str | Path) -> str:
     """Run a script of the example and return what it prints."""
-    command = [sys.executable, EXAMPLE / script, *arguments]
+    command = [forked.python(), EXAMPLE / script, *arguments]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     return result.stdout
@@ -57,7 +58,7 @@ def test_a_refusal_has_the_code_of_the_plugin(tmp_path, library):
     refused += "        torch.ops.example.clip_rows_(y, -1.0)\n        return y\n"
     source = source.replace("batch = ", refused + "batch = ", 1)
     environment = {**os.environ, "PYTHONPATH": str(EXAMPLE)}
-    command = [sys.executable, "-c", source, archive]
+    command = [forked.python(), "-c", source, archive]
     subprocess.run(command, env=environment, check=True, capture_output=True)
     command = [binary(), "check", archive, "--plugin", library]
     result = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.python import forked
 from tests.python.onnx_runtime import ROOT, binary, convert
 
 EXAMPLE = ROOT / "examples" / "optimizer"
@@ -27,7 +28,7 @@ def library() -> Path:
 
 def run(script: str, *arguments: str | Path) -> str:
     """Run a script of the example and return what it prints."""
-    command = [sys.executable, EXAMPLE / script, *arguments]
+    command = [forked.python(), EXAMPLE / script, *arguments]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     return result.stdout

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 
 import onnx
 import pytest
@@ -10,9 +9,10 @@ import torch
 import transformers
 from torch.export import Dim, export
 
+from tests.python import forked
 from tests.python.onnx_runtime import binary, library
 
-ENVIRONMENT = {**os.environ, "VIRTUAL_ENV": sys.prefix, "ORT_DYLIB_PATH": str(library())}
+ENVIRONMENT = {**os.environ, "VIRTUAL_ENV": str(forked.prefix()), "ORT_DYLIB_PATH": str(library())}
 
 SMALL = {
     "hidden_size": 32,

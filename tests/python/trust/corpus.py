@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ import torch
 from safetensors.torch import save_file
 
 import onnxport as package
+from tests.python import forked
 from tests.python.onnx_runtime import binary, library
 from tests.python.trust.faults import Fault, chosen, seed
 from tests.python.trust.networks import program
@@ -78,7 +78,7 @@ def onnxport(*arguments: Any, check: bool = False) -> subprocess.CompletedProces
         **os.environ,
         "ORT_DYLIB_PATH": str(library()),
         # The Python that records has the package of this repository.
-        "VIRTUAL_ENV": sys.prefix,
+        "VIRTUAL_ENV": str(forked.prefix()),
         "PYTHONPATH": str(ROOT / "python"),
     }
     return subprocess.run(line, capture_output=True, text=True, check=check, env=environment)

@@ -3,19 +3,19 @@
 import json
 import os
 import subprocess
-import sys
 
 import pytest
 import torch
 from torch import nn
 
 import onnxport
+from tests.python import forked
 from tests.python.onnx_runtime import ROOT, binary
 
 pytest.importorskip("onnxruntime")
 
 # The environment of the Python that runs this, with the package.
-ACTIVE = {**os.environ, "VIRTUAL_ENV": sys.prefix, "PYTHONPATH": str(ROOT / "python")}
+ACTIVE = {**os.environ, "VIRTUAL_ENV": str(forked.prefix()), "PYTHONPATH": str(ROOT / "python")}
 
 
 class Frexp(nn.Module):

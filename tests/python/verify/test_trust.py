@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 
 import numpy as np
 import onnx
@@ -13,12 +12,13 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import nn
 from torch.export import Dim, export
 
+from tests.python import forked
 from tests.python.onnx_runtime import binary, library
 from tests.python.trust.corpus import Corpus
 from tests.python.trust.networks import networks
 
 BARE = {name: value for name, value in os.environ.items() if name != "ONNXPORT_REFERENCE"}
-ENVIRONMENT = {**BARE, "VIRTUAL_ENV": sys.prefix, "ORT_DYLIB_PATH": str(library())}
+ENVIRONMENT = {**BARE, "VIRTUAL_ENV": str(forked.prefix()), "ORT_DYLIB_PATH": str(library())}
 MISMATCH = 4
 UNVERIFIED = 6
 

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,7 @@ import pytest
 import torch
 
 import onnxport
+from tests.python import forked
 from tests.python.llm import checkpoints
 from tests.python.onnx_runtime import binary, reported
 
@@ -26,7 +26,7 @@ FAMILIES = [name for name in checkpoints.FAMILIES if name != "mamba"]
 
 def llm(checkpoint: Path, output: Path, *options: str, code: int = 0) -> dict:
     # The command captures in the active Python environment.
-    active = {**os.environ, "VIRTUAL_ENV": sys.prefix}
+    active = {**os.environ, "VIRTUAL_ENV": str(forked.prefix())}
     return reported("llm", checkpoint, "-o", output, *options, code=code, environment=active)
 
 

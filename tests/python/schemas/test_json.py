@@ -15,6 +15,7 @@ import pytest
 import torch
 from jsonschema import Draft202012Validator
 
+from tests.python import forked
 from tests.python.llm import checkpoints
 from tests.python.onnx_runtime import binary, library
 
@@ -36,7 +37,11 @@ UNSEEN = {
 
 def run(folder, *arguments):
     """Run a command with `--json`; return the object that it prints."""
-    environment = {**os.environ, "ORT_DYLIB_PATH": str(library())}
+    environment = {
+        **os.environ,
+        "ORT_DYLIB_PATH": str(library()),
+        "VIRTUAL_ENV": str(forked.prefix()),
+    }
     command = [binary(), *map(str, arguments), "--json"]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, env=environment, cwd=folder

@@ -18,11 +18,12 @@ from torch.export import Dim, export
 
 import onnxport
 from onnxport._onnx_program.reference import load
+from tests.python import forked
 from tests.python.onnx_runtime import ROOT, binary, library
 
 BARE = {name: value for name, value in os.environ.items() if name != "ONNXPORT_REFERENCE"}
-# The environment of the Python that runs this.
-ACTIVE = {**BARE, "VIRTUAL_ENV": sys.prefix}
+# The environment of the Python that runs this; `fake` starts it anew.
+ACTIVE = {**BARE, "VIRTUAL_ENV": str(forked.prefix())}
 
 
 def saved(tmp_path, module, args, shapes=None, name="m"):

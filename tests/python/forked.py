@@ -90,7 +90,9 @@ def ask(path: str, arguments: list[str]) -> None:
         sys.exit("the server of tests/python/forked.py has ended")
     (code,) = struct.unpack("<i", answer)
     if code < 0:
-        signal.signal(-code, signal.SIG_DFL)
+        # That of SIGKILL cannot be set.
+        with contextlib.suppress(OSError):
+            signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     os._exit(code)
 
@@ -242,7 +244,7 @@ def prepared(arguments: list[str], main: Any) -> Any:
         text, name, first = arguments[1], "<string>", ""
         sys.argv = ["-c", *arguments[2:]]
     else:
-        name = arguments[0]
+        name = os.path.abspath(arguments[0])
         text, first = Path(name).read_bytes(), str(Path(name).resolve().parent)
         main.__file__ = name
         sys.argv = arguments

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.python import forked
 from tests.python.onnx_runtime import ROOT, binary
 
 GUIDE = ROOT / "docs" / "plugin-guide.md"
@@ -93,13 +94,13 @@ def test_the_guide_holds(tmp_path: Path) -> None:
     tools = tmp_path / ".tools"
     tools.mkdir()
     (tools / "onnxport").symlink_to(Path(binary()).resolve())
-    (tools / "python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    (tools / "python").write_text(f'#!/bin/sh\nexec "{forked.python()}" "$@"\n')
     (tools / "python").chmod(0o755)
     environment = {
         **os.environ,
         "PATH": f"{tools}:{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT / "python"),
-        "VIRTUAL_ENV": str(ROOT / ".venv"),
+        "VIRTUAL_ENV": str(forked.prefix()),
         "CARGO_NET_OFFLINE": "true",
         "XDG_DATA_HOME": str(tmp_path / ".data"),
     }

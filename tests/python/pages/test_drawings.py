@@ -261,21 +261,6 @@ def test_a_page_draws_what_the_picture_shows(stack, nested, tmp_path, model, dep
 
 
 @pytest.mark.skipif(browser.found() is None, reason="there is no Chromium")
-def test_3000_nodes_are_few_boxes_and_a_small_page(tmp_path):
-    model = tmp_path / "m.onnx"
-    archive = exported(Stack(750), torch.randn(3, 8), at=tmp_path / "m.pt2")
-    run("convert", archive, "-o", model, "--metadata", "full", "--no-verify", "-q")
-    page, picture = tmp_path / "p.html", tmp_path / "p.svg"
-    said = json.loads(run("draw", model, "--depth", 1, "-o", page, "-o", picture, "--json").stdout)
-    assert said["nodes"] >= 3000
-    assert picture.stat().st_size < 20_000
-    assert page.stat().st_size < 3_000_000
-    assert len(list(looked_at(picture).iter(f"{SVG}g"))) < 60
-    run("draw", model, "--depth", 9, "-o", page)
-    assert browser.document(page).count('class="item operator') >= 3000
-
-
-@pytest.mark.skipif(browser.found() is None, reason="there is no Chromium")
 def test_a_picture_is_light_or_dark(stack, tmp_path):
     picture = tmp_path / "p.svg"
     run("draw", stack[1], "-o", picture)

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import subprocess
-import time
 from pathlib import Path
 
 import numpy as np
@@ -297,25 +296,3 @@ def test_a_page_draws_modules_and_the_graph(converted, tmp_path):
     picture = browser.picture(page, tmp_path / "page.png", (1200, 2400))
     colours = np.asarray(Image.open(picture).convert("RGB")).reshape(-1, 3)
     assert len(np.unique(colours, axis=0)) > 20
-
-
-@pytest.mark.skipif(browser.found() is None, reason="there is no Chromium")
-def test_a_page_of_3000_nodes_is_small(tmp_path):
-    archive, model, page = (tmp_path / name for name in ("m.pt2", "m.onnx", "m.html"))
-    program = torch.export.export(Stack(750).eval(), (torch.randn(3, 8),))
-    torch.export.save(program, archive)
-    options = ("--metadata", "full", "--no-verify", "--report", page)
-    run("convert", archive, "-o", model, *options)
-    assert len(onnx.load(model).graph.node) >= 3000
-    assert page.stat().st_size < 3_000_000
-    assert 'class="node here"' in browser.document(page)
-    # Opening it costs little more than opening nothing: the best of a few, one after the other.
-    empty = tmp_path / "empty.html"
-    empty.write_text("<!doctype html><title>nothing</title>")
-    times = {empty: [], page: []}
-    for _ in range(4):
-        for opened, found in times.items():
-            before = time.perf_counter()
-            browser.document(opened)
-            found.append(time.perf_counter() - before)
-    assert min(times[page]) < 4 * min(times[empty])

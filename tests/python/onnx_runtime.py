@@ -6,6 +6,7 @@ import json
 import math
 import os
 import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,10 @@ TOLERANCES: Tolerances = {
     torch.float16: (1e-2, 1e-2),
     torch.bfloat16: (4e-2, 4e-2),
 }
+
+
+# What lies in memory need not reach a disk before a command ends.
+IN_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
 class ConvertError(Exception):
@@ -77,6 +82,11 @@ def read_cases(path: Path) -> Iterator[Case]:
 def binary() -> Path:
     """Return the `onnxport` binary under test: `ONNXPORT_BIN`, else that of the profile `quick`."""
     return Path(os.environ.get("ONNXPORT_BIN", ROOT / "target" / "quick" / "onnxport"))
+
+
+def scratch() -> tempfile.TemporaryDirectory[str]:
+    """Return a folder for small files, in memory where that is possible."""
+    return tempfile.TemporaryDirectory(prefix="onnxport-", dir=IN_MEMORY)
 
 
 def library() -> Path:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import subprocess
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,7 @@ import onnx
 
 from tests.python.importing import same, sources
 from tests.python.importing.same import Source
-from tests.python.onnx_runtime import binary
+from tests.python.onnx_runtime import binary, scratch
 
 # The largest difference between results before and after, relative to the largest magnitude: the
 # sum of several rules with a bound of 1e-5.
@@ -86,7 +85,7 @@ def judge(source: Source, level: str) -> Outcome:
     Raises `AssertionError` where it is refused, or runs before and not after.
     """
     name, path, values = source
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch() as folder:
         target = Path(folder) / "model.onnx"
         flags = ["--quiet", "--optimize", level]
         command = [binary(), "optimize", path, "-o", target, *flags]

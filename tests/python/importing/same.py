@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -14,7 +13,7 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 
-from tests.python.onnx_runtime import MissingKernel, binary
+from tests.python.onnx_runtime import MissingKernel, binary, scratch
 
 TYPES = {
     "float": np.float32,
@@ -137,7 +136,7 @@ def judge_each(sources: Iterable[Source], optimise: bool = False) -> tuple[Count
     counts: Counter[str] = Counter()
     problems = []
     for name, source, values in sources:
-        with tempfile.TemporaryDirectory() as folder:
+        with scratch() as folder:
             try:
                 counts[judge(source, Path(folder) / "model.onnx", values, optimise)] += 1
             except AssertionError as error:

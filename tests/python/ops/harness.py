@@ -8,7 +8,6 @@ that are loaded make another model than those that are linked in (see `tests.pyt
 from __future__ import annotations
 
 import inspect
-import tempfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +24,7 @@ from torch.export import Dim, ExportedProgram
 import onnxport
 from tests.python import known_failures
 from tests.python.loaded import convert_both
-from tests.python.onnx_runtime import TOLERANCES, check_model, read_cases, run_cases
+from tests.python.onnx_runtime import TOLERANCES, check_model, read_cases, run_cases, scratch
 
 KNOWN_FAILURES = Path(__file__).with_name("known_failures.toml")
 # A single operator differs by rounding alone, unlike a whole model.
@@ -243,7 +242,7 @@ def round_trip(
 
     Random and uninitialised values are compared in dtype and shape only.
     """
-    with tempfile.TemporaryDirectory(prefix="onnxport-op-") as folder:
+    with scratch() as folder:
         archive = Path(folder, "op.pt2")
         model = archive.with_suffix(".onnx")
         onnxport.save(program, archive)

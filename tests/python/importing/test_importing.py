@@ -1,21 +1,13 @@
-"""Models of other exporters, of the ONNX package and our own are the same after they were read."""
+"""Models of other exporters and of the ONNX package are the same after they were read."""
 
 import os
 from itertools import chain
-from pathlib import Path
 
-import pytest
-
-from tests.python import known_failures
 from tests.python.importing import same, sources
-from tests.python.models.registry import load_all
-from tests.python.onnx_runtime import convert, read_cases
 
-MODELS = load_all()
 # They give `Range` vectors of one where ONNX wants numbers. ONNX Runtime sees that only when these
 # are constants, and refuses them then.
 BREACHES = {"test_affine_grid_2d_expanded", "test_affine_grid_2d_align_corners_expanded"}
-KNOWN = known_failures.load(Path(__file__).parents[1] / "models/known_failures.toml")
 
 
 def test_models_of_torch_onnx():
@@ -39,15 +31,3 @@ def test_the_standard_rules_change_no_bit_of_models_of_others():
     known = [source for source in known if source[0] not in BREACHES]
     counts = same.judge_all(known, optimise=True)
     assert counts["equal"] > 0.6 * len(known)
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=known_failures.marks(KNOWN, name)) for name in MODELS]
-)
-def test_our_own_models(name, tmp_path):
-    archive = MODELS[name].make()
-    source = tmp_path / "source.onnx"
-    convert(archive, source)
-    for case in read_cases(archive):
-        values = sources.inputs(case)
-        assert same.judge(source, tmp_path / "copy.onnx", values) in ("equal", "not run", "random")

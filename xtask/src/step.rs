@@ -14,6 +14,8 @@ use crate::skipped::{self, List, Skipped};
 struct Tests {
     failed: Vec<String>,
     skipped: Vec<Skipped>,
+    /// The slowest ones, with their seconds.
+    slow: Vec<String>,
 }
 
 /// Reads the counts from a line of output.
@@ -85,7 +87,10 @@ impl Steps {
 
     /// Prints the closing line; returns whether nothing failed.
     pub(crate) fn close(self) -> bool {
-        println!("\n{}", table(&self.times));
+        println!("\n{}\n", table(&self.times));
+        for test in &self.tests.slow {
+            println!("{test}");
+        }
         for name in self.failed.iter().chain(&self.tests.failed) {
             println!("failed: {name}");
         }
@@ -137,6 +142,7 @@ fn pass_through(
         }
         tests.failed.extend(failed::of_line(&text));
         tests.skipped.extend(skipped::of_pytest(&text));
+        tests.slow.extend(duration(&text));
     }
 }
 
@@ -149,5 +155,20 @@ mod tests {
         let times = [("a", 1_500), ("b", 90_000), ("c", 999)];
         let times = times.map(|(name, millis)| (name.to_owned(), Duration::from_millis(millis)));
         assert_eq!(table(&times), "   90.0 s  b\n    1.5 s  a");
+    }
+
+    #[test]
+    fn durations_of_pytest_are_read() {
+        let some = |line: &str| Some(line.to_owned());
+        assert_eq!(
+            duration("82.84s call     tests/a.py::test_b[c]\n"),
+            some("   82.8 s  tests/a.py::test_b[c]")
+        );
+        assert_eq!(
+            duration("2.00s setup    tests/a.py::test_b\n"),
+            some("    2.0 s  tests/a.py::test_b (setup)")
+        );
+        assert_eq!(duration("5 passed in 3.21s"), None);
+        assert_eq!(duration("3s of call time"), None);
     }
 }

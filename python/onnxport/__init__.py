@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from onnxport._export.api import export
     from onnxport._export.patches import Patch, register_patch
     from onnxport._intermediates import record_intermediates
+    from onnxport._map import Outcome, Outcomes, Request, map
     from onnxport._native import Block, Dim, Emitter, Graph, Nested, Node, Value
     from onnxport._observe import Observer, observe
     from onnxport._onnx_program import ONNXProgram
@@ -69,6 +70,10 @@ _PLACES = {
     "run": "_commands",
     "verify": "_commands",
     "weights_bind": "_commands",
+    "Outcome": "_map",
+    "Outcomes": "_map",
+    "Request": "_map",
+    "map": "_map",
     "Block": "_native",
     "Dim": "_native",
     "Emitter": "_native",
@@ -128,10 +133,13 @@ __all__ = [
     "Node",
     "ONNXProgram",
     "Observer",
+    "Outcome",
+    "Outcomes",
     "Pass",
     "Patch",
     "Pieces",
     "Refusal",
+    "Request",
     "Rule",
     "SaveError",
     "SourceLine",
@@ -150,6 +158,7 @@ __all__ = [
     "inspect",
     "llm",
     "lowering",
+    "map",
     "observe",
     "ops",
     "optimize",

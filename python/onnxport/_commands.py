@@ -95,14 +95,19 @@ class Command:
         return json.loads(_native.describe(self.name))
 
     @property
+    def arguments(self) -> list[dict[str, Any]]:
+        """The arguments and options, each with its `name` and whether it has a `place`."""
+        return self._known["arguments"]
+
+    @property
     def _places(self) -> list[str]:
-        return [known["name"] for known in self._known["arguments"] if known["place"]]
+        return [known["name"] for known in self.arguments if known["place"]]
 
     @property
     def __signature__(self) -> _inspect.Signature:
         parameters = []
         by_place = _inspect.Parameter.POSITIONAL_OR_KEYWORD
-        for known in self._known["arguments"]:
+        for known in self.arguments:
             kind = by_place if known["place"] else _inspect.Parameter.KEYWORD_ONLY
             is_free = not known["required"] or not known["place"]
             default = None if is_free else _inspect.Parameter.empty
@@ -113,13 +118,17 @@ class Command:
     @property
     def __doc__(self) -> str:  # type: ignore[override]
         lines = [f"{self._known['about']}.", "", "Args:"]
-        for known in self._known["arguments"]:
+        for known in self.arguments:
             values = f" One of {', '.join(known['values'])}." if known["values"] else ""
             lines.append(f"    {_word(known['name'])}: {known['help']}.{values}")
         return "\n".join(lines)
 
     def __call__(self, *places: Any, **options: Any) -> Result:
         """Run the command within this process."""
+        return self.run(self.bind(places, options))
+
+    def bind(self, places: Sequence[Any], options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments of a call by name."""
         names = self._places
         if len(places) > len(names):
             raise TypeError(f"{self.__name__}() takes {len(names)} positional arguments")
@@ -128,7 +137,7 @@ class Command:
         if twice:
             raise TypeError(f"{self.__name__}() got several values for `{min(twice)}`")
         given.update({_name(word): value for word, value in options.items()})
-        return self.run(given)
+        return given
 
     def run(self, given: Mapping[str, Any], custom: Custom | None = None) -> Result:
         """Run the command with these options, and the user's Python functions for it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import os
@@ -37,8 +38,18 @@ TOLERANCES: Tolerances = {
 }
 
 
-# What lies in memory need not reach a disk before a command ends.
-IN_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+# Free bytes that a folder in memory must have: containers often have only 64 MiB.
+MEMORY = 4 << 30
+
+
+@functools.cache
+def in_memory() -> str | None:
+    """Return a folder in memory, whose files need not reach a disk before a command ends."""
+    folder = "/dev/shm"
+    if not os.access(folder, os.W_OK):
+        return None
+    found = os.statvfs(folder)
+    return folder if found.f_bavail * found.f_frsize >= MEMORY else None
 
 
 class ConvertError(Exception):
@@ -86,7 +97,7 @@ def binary() -> Path:
 
 def scratch() -> tempfile.TemporaryDirectory[str]:
     """Return a folder for small files, in memory where that is possible."""
-    return tempfile.TemporaryDirectory(prefix="onnxport-", dir=IN_MEMORY)
+    return tempfile.TemporaryDirectory(prefix="onnxport-", dir=in_memory())
 
 
 def library() -> Path:

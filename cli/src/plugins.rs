@@ -35,18 +35,18 @@ const ABSENT: &[Absent] = &[Absent {
 }];
 
 /// The plugins that the program around this crate links as well.
-static MORE: OnceLock<&'static [&'static PluginRoot]> = OnceLock::new();
+static MORE: OnceLock<Vec<&'static PluginRoot>> = OnceLock::new();
 
 /// Adds plugins to the linked ones. Only the first call in a process has an effect.
 ///
 /// The program calls this and not a feature of this crate adds them, so that all programs share one build of it.
-pub fn link(plugins: &'static [&'static PluginRoot]) {
-    let _ = MORE.set(plugins);
+pub fn link(plugins: &[&'static PluginRoot]) {
+    let _ = MORE.set(plugins.to_vec());
 }
 
 /// Returns the linked-in plugins.
 pub(crate) fn linked() -> Vec<&'static PluginRoot> {
-    LINKED.iter().chain(MORE.get().copied().unwrap_or_default()).copied().collect()
+    LINKED.iter().chain(MORE.get().into_iter().flatten()).copied().collect()
 }
 
 /// Returns the options about plugins, except for their libraries, by name.

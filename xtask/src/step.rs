@@ -109,6 +109,16 @@ fn table(times: &[(String, Duration)]) -> String {
     long.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
+/// Reads a line of `pytest --durations` (`12.34s call     tests/a.py::test_b`), and returns it as a line of [`table`].
+fn duration(line: &str) -> Option<String> {
+    let mut words = line.split_whitespace();
+    let seconds: f64 = words.next()?.strip_suffix('s')?.parse().ok()?;
+    let phase = words.next().filter(|word| ["call", "setup", "teardown"].contains(word))?;
+    let test = words.next().filter(|word| word.contains("::"))?;
+    let phase = if phase == "call" { String::new() } else { format!(" ({phase})") };
+    Some(format!("{seconds:>7.1} s  {test}{phase}"))
+}
+
 fn stream(command: &mut Command, parse: Parser, tests: &mut Tests) -> Result<(bool, Counts), String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let failed = |error: std::io::Error| format!("{program}: {error}");

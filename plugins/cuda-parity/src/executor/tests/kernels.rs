@@ -1,5 +1,6 @@
 //! The sources of kernels: whether NVRTC accepts them, and codes of narrow floats.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
@@ -13,6 +14,7 @@ use crate::device::nvrtc::Nvrtc;
 use crate::device::{NVRTC, library_in};
 use crate::executor::cuda::text;
 use crate::executor::emulated::launched;
+use crate::executor::source::Kernel;
 
 /// NVRTC of the tests' environment, or the one that is found.
 fn nvrtc() -> Result<Nvrtc, Failure> {
@@ -91,17 +93,25 @@ fn every_family_of_kernels_means_what_it_should_and_is_compiled_by_nvrtc() {
     nvrtc_compiles(40, |_| true);
 }
 
-/// NVRTC compiles the kernels that this test ran and that are asked for, of which there are more than `least`.
+/// NVRTC compiles the kernels that this thread ran and that are asked for, of which there are more than `least`.
 pub(super) fn nvrtc_compiles(least: usize, is_asked: impl Fn(&str) -> bool) {
-    let nvrtc = match nvrtc() {
-        Ok(nvrtc) if crate::compiled::can_compile().is_ok() => nvrtc,
-        Ok(_) => return,
-        Err(why) => return onnxport_harness::note(&why.message),
-    };
+    if crate::compiled::can_compile().is_err() {
+        return;
+    }
     let kernels: Vec<_> = launched().into_iter().filter(|kernel| is_asked(kernel.name)).collect();
     assert!(kernels.len() > least, "{} kernels ran", kernels.len());
-    for kernel in kernels {
-        if let Err(why) = nvrtc.compile(&text(&kernel), (8, 0)) {
+    nvrtc_compiles_each(kernels);
+}
+
+/// NVRTC compiles each of these sources.
+pub(super) fn nvrtc_compiles_each(kernels: Vec<Kernel>) {
+    let nvrtc = match nvrtc() {
+        Ok(nvrtc) => nvrtc,
+        Err(why) => return onnxport_harness::note(&why.message),
+    };
+    let sources: BTreeMap<_, _> = kernels.iter().map(|kernel| (&kernel.source, kernel)).collect();
+    for kernel in sources.values() {
+        if let Err(why) = nvrtc.compile(&text(kernel), (8, 0)) {
             panic!("{}\n{}", why.message, kernel.source);
         }
     }

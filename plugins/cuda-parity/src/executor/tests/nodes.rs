@@ -12,8 +12,11 @@ use onnxport_ir::ir::import::import;
 use onnxport_ir::ops;
 
 use super::compare::{Close, compare};
+use super::kernels::nvrtc_compiles_each;
 use super::{data, engine, outputs, repository};
+use crate::executor::emulated::launched;
 use crate::executor::engine::Engine;
+use crate::executor::source::Kernel;
 
 fn cases(folder: &Path) -> BTreeMap<String, PathBuf> {
     let entries = |path: &Path| {
@@ -83,6 +86,8 @@ struct Found {
     whole: usize,
     lacking: BTreeMap<String, u64>,
     wrong: Vec<(String, String)>,
+    /// The kernels that ran.
+    kernels: Vec<Kernel>,
 }
 
 impl Found {
@@ -94,6 +99,7 @@ impl Found {
             *self.lacking.entry(op).or_default() += count;
         }
         self.wrong.extend(other.wrong);
+        self.kernels.extend(other.kernels);
     }
 
     fn one(&mut self, engine: &mut Engine, name: &str, case: &Path) {
@@ -122,6 +128,7 @@ fn run_all(cases: &BTreeMap<String, PathBuf>) -> Found {
         while let Some((name, case)) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
             found.one(&mut engine, name, case);
         }
+        found.kernels = launched();
         found
     };
     let mut all = Found::default();
@@ -147,7 +154,7 @@ fn the_node_tests_give_what_the_evaluator_gives() {
     if engine(4, 1 << 20).is_none() {
         return;
     }
-    let Found { close, open, whole, lacking, mut wrong } = run_all(&cases);
+    let Found { close, open, whole, lacking, mut wrong, kernels } = run_all(&cases);
     println!(
         "{} of {} pass: {} exact, {} within 1e-5, {} within 1e-3; {whole} of them on the device alone; {open} have no answer",
         close.iter().sum::<usize>(),
@@ -168,4 +175,5 @@ fn the_node_tests_give_what_the_evaluator_gives() {
     // Where all tests ran, most of them need nothing but the device.
     assert!(!filter.is_empty() || whole > 1500, "{whole} on the device alone");
     assert!(wrong.is_empty(), "{} differ", wrong.len());
+    nvrtc_compiles_each(kernels);
 }

@@ -243,7 +243,7 @@ class _Run:
             return
         times = self.attempts[index]
         message = f"`{self.requests[index]}` had no answer from {times} workers: {cause!r}"
-        found = Diagnostic("error", "OP900", message, help="run it alone, in this process")
+        found = Diagnostic("error", "OP901", message, help="run it alone, in this process")
         self.end(index, _record(None, _errors.InternalError("", [found])), times)
 
     def on(self, executor: Executor | Callable[[], Executor]) -> None:
@@ -308,7 +308,7 @@ class _Run:
         message = f"the executor is broken: {cause}"
         help = "pass a function that returns an executor, which is called again"
         record = _record(
-            None, _errors.InternalError("", [Diagnostic("error", "OP900", message, help=help)])
+            None, _errors.InternalError("", [Diagnostic("error", "OP901", message, help=help)])
         )
         for index in [*self.suspects, *self.waiting]:
             self.end(index, record, self.attempts[index])
@@ -344,7 +344,11 @@ def _succeeded(request: Request, file: Path | None) -> dict[str, Any] | None:
 
 def _record(result: Result | None, error: _errors.Error | None) -> dict[str, Any]:
     if error is None:
-        return {"exit": 0, "result": dict(result or {}), "printed": repr(result)}
+        return {
+            "exit": 0,
+            "result": dict(result or {}),
+            "printed": result._printed if result else "",
+        }
     found = [dataclasses.asdict(one) for one in error.diagnostics]
     return {"exit": error.exit, "message": str(error), "diagnostics": found}
 

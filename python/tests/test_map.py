@@ -135,6 +135,7 @@ def test_a_broken_executor_that_cannot_be_replaced_ends_the_rest(tmp_path):
     failed = found.failed
     assert failed
     assert all("pass a function" in str(one.error) for one in failed)
+    assert {one.error.diagnostics[0].code for one in failed if one.error} == {"OP901"}
 
 
 def test_wrong_arguments_are_refused(tmp_path):

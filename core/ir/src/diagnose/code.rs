@@ -293,4 +293,6 @@ codes! {
     PLUGIN_NEW = "OP831";
     /// The host broke one of its own invariants: a defect in onnxport.
     INTERNAL = "OP900";
+    /// A worker of `onnxport.map` ended without an answer.
+    WORKER_LOST = "OP901";
 }

@@ -34,19 +34,19 @@ const ABSENT: &[Absent] = &[Absent {
     help: "this build leaves it out: in a clone of onnxport, `cargo xtask plugins` builds and installs it",
 }];
 
-/// The plugins that the program around this crate links as well.
-static MORE: OnceLock<Vec<&'static PluginRoot>> = OnceLock::new();
+/// The plugins that the program adds.
+static ADDED: OnceLock<Vec<&'static PluginRoot>> = OnceLock::new();
 
-/// Adds plugins to the linked ones. Only the first call in a process has an effect.
+/// Adds plugins that a program links, before it runs a command. Only the first call in a process has an effect.
 ///
-/// The program calls this and not a feature of this crate adds them, so that all programs share one build of it.
+/// Programs with different plugins share one build of this crate, since no feature of it selects them.
 pub fn link(plugins: &[&'static PluginRoot]) {
-    let _ = MORE.set(plugins.to_vec());
+    let _ = ADDED.set(plugins.to_vec());
 }
 
 /// Returns the linked-in plugins.
 pub(crate) fn linked() -> Vec<&'static PluginRoot> {
-    LINKED.iter().chain(MORE.get().into_iter().flatten()).copied().collect()
+    LINKED.iter().chain(ADDED.get().into_iter().flatten()).copied().collect()
 }
 
 /// Returns the options about plugins, except for their libraries, by name.

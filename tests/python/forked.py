@@ -1,13 +1,13 @@
-"""Python processes that have PyTorch already: a server imports it once, and forks for each of them.
+"""A server that has imported PyTorch, and forks a Python process for each script that a test runs.
 
-Importing PyTorch and exporting a first program take seconds of every new process. What
-`python()` names is started as an interpreter is, `[python(), "script.py", ...]`, and `prefix()` is
-an environment that has it, for what looks for Python by itself. Both are those of this process
-where forking is not safe: everywhere but on Linux.
+A new process needs seconds to import PyTorch and export a first program. `python()` returns an
+interpreter to start instead, as in `[python(), "script.py", ...]`. `prefix()` returns an
+environment with that interpreter, for programs that look for Python themselves. Forking is safe on
+Linux only; elsewhere, both are those of this process.
 
-A process that was started so differs from a new one in what is imported, and in that its parent is
-the server. The server computes with one thread, ends with the process that uses it first, and
-kills what it forked for a process that is gone.
+Unlike a new process, a forked one has modules imported, and the server is its parent. The server
+uses one thread and ends with the process that started it. It kills a forked process if the process
+that asked for it is gone.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def prefix() -> Path:
         listener.listen(64)
         number = listener.fileno()
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        # The end of its input is that of this process.
+        # Its standard input ends with this process.
         subprocess.Popen(
             [sys.executable, __file__, "serve", str(number)],
             stdin=subprocess.PIPE,
@@ -72,7 +72,7 @@ def prefix() -> Path:
 
 
 def ask(path: str, arguments: list[str]) -> None:
-    """Have the server run `arguments` with what this process has, and end as they do."""
+    """Run `arguments` in a process of the server, with this environment; exit with its status."""
     request = json.dumps(
         {
             "arguments": arguments,
@@ -90,7 +90,7 @@ def ask(path: str, arguments: list[str]) -> None:
         sys.exit("the server of tests/python/forked.py has ended")
     (code,) = struct.unpack("<i", answer)
     if code < 0:
-        # That of SIGKILL cannot be set.
+        # The handler of SIGKILL cannot be set.
         with contextlib.suppress(OSError):
             signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
@@ -98,7 +98,7 @@ def ask(path: str, arguments: list[str]) -> None:
 
 
 def warm_up() -> None:
-    """Import PyTorch and do once what most programs do, so that nothing of it is left to import."""
+    """Import PyTorch, and export and load a program, which imports the rest."""
     import gc
     import io
     import warnings
@@ -165,12 +165,12 @@ def serve(listener: socket.socket) -> dict[str, Any]:
                 running[pid] = connection
                 selector.register(connection, selectors.EVENT_READ, pid)
             elif key.data in running:
-                # Whoever asked says nothing more: it is gone.
+                # The process that asked is gone: it sends nothing else.
                 os.kill(key.data, signal.SIGKILL)
 
 
 def ended() -> list[tuple[int, int]]:
-    """Return the processes that ended, with what `Popen.returncode` would be."""
+    """Return the processes that ended, with their status as in `Popen.returncode`."""
     found = []
     while True:
         try:
@@ -183,14 +183,14 @@ def ended() -> list[tuple[int, int]]:
 
 
 def answer(connection: socket.socket, code: int) -> None:
-    """Say how a process ended."""
+    """Send the status of a process."""
     with contextlib.suppress(OSError):
         connection.sendall(struct.pack("<i", code))
     connection.close()
 
 
 def received(connection: socket.socket) -> tuple[dict[str, Any] | None, list[int]]:
-    """Return a request, unless whoever asks is gone, and its standard files."""
+    """Return a request and its standard streams; no request if its sender is gone."""
     head, files, _, _ = socket.recv_fds(connection, 8, 3)
     if len(head) < 8:
         return None, files
@@ -202,7 +202,7 @@ def received(connection: socket.socket) -> tuple[dict[str, Any] | None, list[int
 
 
 def become(request: dict[str, Any]) -> None:
-    """Run what was asked for as a new interpreter would, and end."""
+    """Run the script of a request as a new interpreter would, and exit."""
     import types
 
     import torch
@@ -210,9 +210,9 @@ def become(request: dict[str, Any]) -> None:
     os.environ.clear()
     os.environ.update(request["environment"])
     os.chdir(request["folder"])
-    # Programs that onnxport starts end where their parent is not the one that they are told.
+    # Scripts that onnxport starts exit if their parent is not the process that it named.
     os.getppid = lambda: request["parent"]
-    # Each new process has a seed of its own.
+    # A new process draws its own seed.
     torch.seed()
     main = types.ModuleType("__main__")
     sys.modules["__main__"] = main
@@ -226,14 +226,14 @@ def become(request: dict[str, Any]) -> None:
             code = 1
     except BaseException as error:
         code = 1
-        # Without this function.
+        # Without the frame of this function.
         shown = error.__traceback__ and error.__traceback__.tb_next
         sys.excepthook(type(error), error.with_traceback(shown), shown)
     end(code)
 
 
 def prepared(arguments: list[str], main: Any) -> Any:
-    """Return the code that arguments of an interpreter name, with the paths that it sees."""
+    """Return the code for arguments of an interpreter, and set `sys.argv` and `sys.path` for it."""
     import warnings
 
     while arguments[0] == "-W":
@@ -254,7 +254,7 @@ def prepared(arguments: list[str], main: Any) -> Any:
 
 
 def end(code: int) -> None:
-    """End as an interpreter does, but without taking down everything that is imported."""
+    """Exit as an interpreter does, but without unloading modules."""
     import atexit
     import threading
 

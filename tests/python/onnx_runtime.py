@@ -110,7 +110,7 @@ def library() -> Path:
 def reported(
     *arguments: object, code: int = 0, environment: dict[str, str] | None = None
 ) -> dict[str, Any]:
-    """Run the binary, which exits with `code`, and return its report."""
+    """Run the binary, which exits with `code`, and return its JSON report."""
     command = [binary(), *map(str, arguments), "--json"]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=600, check=False, env=environment

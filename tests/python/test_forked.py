@@ -1,4 +1,4 @@
-"""What `tests.python.forked` starts does what an interpreter does."""
+"""Processes of `tests.python.forked` behave like those of an interpreter."""
 
 import os
 import subprocess

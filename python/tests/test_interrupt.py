@@ -1,5 +1,6 @@
 """Work that is ended early, or that goes on while Python does something else."""
 
+import concurrent.futures
 import json
 import os
 import signal
@@ -105,41 +106,26 @@ def test_progress_is_told(large, tmp_path):
 
 
 def test_other_threads_run_meanwhile(large, tmp_path):
-    turns, done = 0, threading.Event()
-
-    def save():
-        large.save(tmp_path / "m.onnx")
-        done.set()
-
-    thread = threading.Thread(target=save)
-    thread.start()
-    while not done.is_set():
-        turns += 1
-        time.sleep(0.001)
-    thread.join()
+    turns = 0
+    with concurrent.futures.ThreadPoolExecutor() as threads:
+        saved = threads.submit(large.save, tmp_path / "m.onnx")
+        while not saved.done():
+            turns += 1
+            time.sleep(0.001)
+    saved.result()
     assert turns > 10
 
 
 def test_one_interrupted_export_leaves_another_alone(large, tmp_path):
-    failed = []
-
-    def save():
-        try:
-            large.save(tmp_path / "other.onnx")
-        except Exception as error:
-            failed.append(error)
-
-    thread = threading.Thread(target=save)
-    thread.start()
-
     def stop(stage, done, total):
         if done > 0:
             raise RuntimeError("enough")
 
-    with pytest.raises(RuntimeError, match="enough"):
-        large.save(tmp_path / "m.onnx", progress=stop)
-    thread.join()
-    assert failed == []
+    with concurrent.futures.ThreadPoolExecutor() as threads:
+        other = threads.submit(large.save, tmp_path / "other.onnx")
+        with pytest.raises(RuntimeError, match="enough"):
+            large.save(tmp_path / "m.onnx", progress=stop)
+    other.result()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["other.onnx", "other.onnx.data"]
 
 

@@ -15,6 +15,7 @@ use onnxport_core::{Conversion, ConvertedProgram, Trace, WriteOptions};
 use onnxport_report::model::{self, Form};
 use onnxport_requests::object;
 use onnxport_requests::verify::InMemory;
+use onnxport_requests::writing::Files;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -238,6 +239,27 @@ impl Exported {
             let options = WriteOptions { progress: Some(Arc::new(bar)), ..options };
             write::message(model, &options, &mut bytes)?;
             Ok(bytes)
+        })
+    }
+
+    /// Writes several models into the new folder `folder`, where equal weights are stored once. `options` are those of
+    /// `onnxport package` about its files.
+    ///
+    /// # Errors
+    /// A failure; then there is no folder.
+    pub fn save_package(
+        models: &[(String, Arc<Self>)],
+        folder: &Path,
+        options: &str,
+        watch: &Watch,
+    ) -> CommandResult {
+        let files: Files = options::read("package", options)?;
+        guarded(|| {
+            let bar = Progress::watched(watch).bytes("writing");
+            let options = WriteOptions { progress: Some(Arc::new(bar)), ..files.options() };
+            let models =
+                models.iter().map(|(name, one)| (name.clone(), one.program().converted.model.clone()));
+            commands::package::write(models.collect(), folder, &options)
         })
     }
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from onnxport._map import Outcome, Outcomes, Request, map
     from onnxport._native import Block, Dim, Emitter, Graph, Nested, Node, Value
     from onnxport._observe import Observer, observe
-    from onnxport._onnx_program import ONNXProgram
+    from onnxport._onnx_program import ONNXProgram, save_package
     from onnxport._operators.dtype import DType
     from onnxport._operators.refusal import Refusal
     from onnxport._operators.registry import lowering
@@ -106,6 +106,7 @@ _PLACES = {
     "Observer": "_observe",
     "observe": "_observe",
     "ONNXProgram": "_onnx_program",
+    "save_package": "_onnx_program",
     "Pieces": "_pieces",
     "pieces": "_pieces",
     "SaveError": "_program",
@@ -170,6 +171,7 @@ __all__ = [
     "rule",
     "run",
     "save",
+    "save_package",
     "sidecar_path",
     "testing",
     "verify",

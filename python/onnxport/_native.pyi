@@ -157,6 +157,19 @@ class Model:
     def read(self, name: str, offset: int, length: int) -> bytes:
         """Read a part of a weight, in ONNX's order: row-major and little-endian."""
 
+def save_package(
+    models: Sequence[tuple[str, Model]],
+    folder: str | os.PathLike[str],
+    options: str = "{}",
+    *,
+    progress: Progress | None = None,
+) -> str:
+    """Write models by name into a new folder, where equal weights are stored once.
+
+    `options` are those of `onnxport package` about its files: `shard_size`, `manifest`,
+    `max_memory`, `check_weights`. Returns its output with `--json` about the files.
+    """
+
 def command(
     name: str,
     options: str,

@@ -31,7 +31,7 @@ mod native {
     #[pymodule_export]
     use super::error::Error;
     #[pymodule_export]
-    use super::model::Model;
+    use super::model::{Model, save_package};
     #[pymodule_export]
     use super::plugin::{
         Block, Dim, Emitter, Functions, Graph, Kept, Nested, Node, Operator, Reference, Value, try_rule,

@@ -31,6 +31,23 @@ impl Model {
     }
 }
 
+/// Writes models with their names into the new folder `folder`, where equal weights are stored once. Returns the output
+/// of `onnxport package --json` about the files. `options` are those about files.
+#[pyfunction]
+#[pyo3(signature = (models, folder, options=String::from("{}"), *, progress=None))]
+pub(crate) fn save_package(
+    py: Python<'_>,
+    models: Vec<(String, PyRef<'_, Model>)>,
+    folder: PathBuf,
+    options: String,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let models: Vec<_> = models.into_iter().map(|(name, model)| (name, model.exported.clone())).collect();
+    work::run(py, progress, move |watch| {
+        Ok(Exported::save_package(&models, &folder, &options, watch)?.json("package").to_string())
+    })
+}
+
 #[pymethods]
 impl Model {
     /// The report on the conversion, as `onnxport convert --json` prints it.

@@ -79,10 +79,14 @@ fn parse_member(text: OsString) -> Result<(String, PathBuf), String> {
         Some((name, path)) => (name, PathBuf::from(path)),
         None => (Path::new(&text).file_stem().unwrap_or_default(), PathBuf::from(&text)),
     };
-    let is_usable = |name: &&str| !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\']);
+    let is_usable = |name: &&str| is_file_name(name);
     let name =
         name.to_str().filter(is_usable).ok_or("expected NAME=PT2, where NAME can be the name of a file")?;
     Ok((name.to_owned(), path))
+}
+
+fn is_file_name(name: &str) -> bool {
+    !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\'])
 }
 
 fn parse_axis(text: &str) -> Result<(String, Axis), String> {
@@ -366,6 +370,16 @@ fn refuse_patterns(members: &mut [Member]) -> Result<(), Report> {
     });
     let report = Report { diagnostics: errors.collect(), ..Report::default() };
     if report.diagnostics.is_empty() { Ok(()) } else { Err(report) }
+}
+
+/// Writes models that have been converted, and describes the package.
+pub(crate) fn write(models: Vec<(String, Model)>, folder: &Path, options: &WriteOptions) -> CommandResult {
+    let mut names = BTreeSet::new();
+    if let Some((name, _)) = models.iter().find(|(name, _)| !is_file_name(name) || !names.insert(name)) {
+        let message = format!("`{name}` is not the name of a file, or of two models");
+        return Err(Diagnostic::error(Code::LOWER_NAME, message).into());
+    }
+    Ok(describe(&write::package(models, folder, options)?))
 }
 
 /// Describes the written package.

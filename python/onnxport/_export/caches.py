@@ -27,6 +27,8 @@ _LOCK = threading.RLock()
 _USES: dict[type, int] = {}
 
 _NAMES = {"keys": "key_cache", "values": "value_cache"}
+# Layers for which an empty cache is a cache of length 0.
+_GROWING = ("DynamicLayer", "DynamicSlidingWindowLayer", "DummyLayer")
 _ATTRIBUTES = {name: attribute for attribute, name in _NAMES.items()}
 
 
@@ -147,6 +149,52 @@ def _same(one: Any, other: Any) -> bool:
         size.node.expr if isinstance(size, torch.SymInt) else size for size in (one, other)
     ]
     return bool(expressions[0] == expressions[1])
+
+
+def structure(value: Any) -> list[Any]:
+    """Describe the caches in a value as far as a graph depends on them, which excludes lengths.
+
+    The description of a cache that only grows is empty: a graph for it also serves an empty one.
+    """
+    return [found for cache in _caches(value) if (found := _structure(cache))]
+
+
+def is_filled(value: Any) -> bool:
+    """Tell whether a value has a cache with tensors."""
+    return any(
+        isinstance(leaf, torch.Tensor)
+        for cache in _caches(value)
+        for leaf in pytree.tree_leaves(cache)
+    )
+
+
+def _caches(value: Any) -> list[Any]:
+    module = sys.modules.get("transformers.cache_utils")
+    if module is None:
+        return []
+
+    def is_cache(one: Any) -> bool:
+        return isinstance(one, module.Cache)
+
+    return [one for one in pytree.tree_leaves(value, is_leaf=is_cache) if is_cache(one)]
+
+
+def _structure(cache: Any) -> list[Any]:
+    names, values, rest = _parts(cache)
+    if "self_attention_cache" in names:
+        return [part for part in (rest[1], *map(_structure, values)) if part]
+    if all(type(layer).__name__ in _GROWING for layer in cache.layers):
+        return []
+    return [[path, _flags(plain)] for path, plain in rest[2]]
+
+
+def _flags(part: Any) -> Any:
+    """Return a description of a layer without its numbers."""
+    if isinstance(part, dict):
+        return {name: _flags(value) for name, value in part.items()}
+    if isinstance(part, list):
+        return [_flags(value) for value in part if isinstance(value, (bool, str, list, dict))]
+    return part if isinstance(part, (bool, str)) else None
 
 
 def check(arguments: Any, shapes: Any) -> None:

@@ -71,7 +71,7 @@ def rebuild(value: Any, leaves: Iterator[Any]) -> Any:
     below = children(value)
     if below is None:
         return next(leaves)
-    if isinstance(value, dict):
+    if isinstance(value, dict) and pytree._get_node_type(value) in pytree.BUILTIN_TYPES:
         return {key: rebuild(child, leaves) for key, child in zip(value, below, strict=True)}
     rebuilt = [rebuild(child, leaves) for child in below]
     if pytree.is_namedtuple_instance(value):

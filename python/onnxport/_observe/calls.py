@@ -21,13 +21,20 @@ SCALARS = (bool, int, float, str)
 class Call:
     """One call: its arguments by parameter, and its results.
 
-    `positional` are the parameters with positional arguments. Tensors are copies.
+    `positional` are the parameters with positional arguments.
     """
 
     arguments: dict[str, Any]
     positional: tuple[str, ...]
     outputs: list[Any] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
+
+    def copied(self) -> Call:
+        """Return the call with copies of its tensors, which the model may change."""
+        arguments = pytree.tree_map_only(
+            torch.Tensor, lambda tensor: tensor.detach().clone(), self.arguments
+        )
+        return Call(arguments, self.positional)
 
     def leaves(self, name: str) -> list[Any] | None:
         """Return the leaves of an argument, None where it was not given or is empty."""
@@ -66,9 +73,7 @@ def record(
         by_place = parameter.kind in POSITIONAL and parameters.index(parameter) < given
         if value is None or (is_default and not by_place):
             continue
-        kept[parameter.name] = pytree.tree_map_only(
-            torch.Tensor, lambda t: t.detach().clone(), value
-        )
+        kept[parameter.name] = value
     places = tuple(
         p.name for p in parameters[: len(args)] if p.kind in POSITIONAL and p.name in kept
     )

@@ -54,15 +54,16 @@ class Leaf:
     def value(self, call: int) -> Any:
         """Return the value in a call. A tensor that was not given is one without elements.
 
-        Its last dynamic extent is 0; without any, it is zeros.
+        It has the shape of the next call that gives it, which has the same batch in a generation,
+        but for its last dynamic extent, which is 0; without any, it is zeros.
         """
         own = self.values[call]
         if own is not None:
             return own
-        known = [value for value in self.values if value is not None]
-        if not isinstance(known[-1], torch.Tensor):
-            return known[-1]
-        tensor = known[-1]
+        later_and_earlier = [*self.values[call:], *reversed(self.values[:call])]
+        tensor = next(value for value in later_and_earlier if value is not None)
+        if not isinstance(tensor, torch.Tensor):
+            return tensor
         shape = list(tensor.shape)
         dynamic = [axis.axis for axis in self.axes if axis.dynamic]
         if tensor.numel() == 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import os
 import time
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from onnxport import _errors
 from onnxport._export import caches
 from onnxport._observe.calls import Call, record
 from onnxport._observe.inference import Inference, ObservedAxis
+from onnxport._observe.phases import adds, split
 
 if TYPE_CHECKING:
     from onnxport._onnx_program import ONNXProgram
@@ -29,6 +31,7 @@ def observe(
     calls: int = 3,
     method: str = "forward",
     value_if_missing: Mapping[str | int, Any] | None = None,
+    parts: Mapping[str, str] | None = None,
 ) -> contextlib.AbstractContextManager[Observer]:
     """Record the inputs of the first calls of `model` within a `with` block.
 
@@ -41,31 +44,58 @@ def observe(
 
     Args:
         model: The module.
-        calls: The number of calls to record; tensors are copied.
+        calls: The number of calls to record; tensors are copied. A later call is only recorded if
+            it is the first one of a phase, or a dimension varies that did not before.
         method: The method to observe.
         value_if_missing: Arguments, by name or position, for calls without them: such as the
             pixels, which only the first step of a generation has.
+        parts: Submodules to observe too, by names of your choice: `{"encoder": "model.encoder",
+            "decoder": ""}`, where the empty name is that of the model itself.
+
+    Raises:
+        UsageError: There is no such method or submodule.
     """
-    return Observer(value_if_missing)(model, calls, method)
+    return Observer(value_if_missing)(model, calls, method, parts)
 
 
 class Observer:
     """Recorded calls, and the inputs that follow from them.
 
     An axis counts as dynamic if its size differs between calls. `axes` has the reason for each.
+    `parts` has the observers of submodules by the names that `observe` was given.
     """
 
     def __init__(self, value_if_missing: Mapping[str | int, Any] | None = None) -> None:
         self.value_if_missing = dict(value_if_missing or {})
         self.calls: list[Call] = []
+        self.parts: dict[str, Observer] = {}
         self._signature: inspect.Signature | None = None
         self._model: torch.nn.Module | None = None
 
     @contextlib.contextmanager
     def __call__(
-        self, model: torch.nn.Module, store_n_calls: int = 3, method_name: str = "forward"
+        self,
+        model: torch.nn.Module,
+        store_n_calls: int = 3,
+        method_name: str = "forward",
+        parts: Mapping[str, str] | None = None,
     ) -> Iterator[Observer]:
         """Record calls of a method of `model`, as long as this lasts; earlier records stay."""
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(self._recording(model, store_n_calls, method_name))
+            for name, path in (parts or {}).items():
+                if path:
+                    part = self.parts.setdefault(name, Observer())
+                    module = _submodule(model, path)
+                    stack.enter_context(part._recording(module, store_n_calls, "forward"))
+                else:
+                    self.parts[name] = self
+            yield self
+
+    @contextlib.contextmanager
+    def _recording(
+        self, model: torch.nn.Module, store_n_calls: int, method_name: str
+    ) -> Iterator[None]:
         if not hasattr(model, method_name):
             raise _errors.usage(f"a {type(model).__name__} has no method `{method_name}`")
         watched = getattr(model, method_name)
@@ -75,12 +105,14 @@ class Observer:
 
         @functools.wraps(watched)
         def watching(*args: Any, **kwargs: Any) -> Any:
-            if len(self.calls) >= last:
-                return watched(*args, **kwargs)
             with caches.registered():
                 call = record(signature, args, kwargs, self.value_if_missing)
+                wanted = len(self.calls) < last or adds(self.calls, call)
+                call = call.copied() if wanted else None
             start = time.perf_counter()
             outputs = watched(*args, **kwargs)
+            if call is None:
+                return outputs
             call.seconds.append(time.perf_counter() - start)
             with caches.registered():
                 leaves = pytree.tree_leaves(outputs)
@@ -93,7 +125,7 @@ class Observer:
         own = vars(model).get(method_name)
         setattr(model, method_name, watching)
         try:
-            yield self
+            yield
         finally:
             if own is None:
                 delattr(model, method_name)
@@ -105,7 +137,8 @@ class Observer:
         self._model = model
         self._signature = self._signature or inspect.signature(model.forward)
         with caches.registered():
-            self.calls.append(record(self._signature, args, kwargs, self.value_if_missing))
+            call = record(self._signature, args, kwargs, self.value_if_missing)
+            self.calls.append(call.copied())
         return self
 
     def num_obs(self) -> int:
@@ -169,7 +202,8 @@ class Observer:
     def _chosen(self, which: Any) -> tuple[Inference, int]:
         inference = self._inference()
         if which is None:
-            return inference, inference.best()
+            with caches.registered():
+                return inference, inference.best()
         if isinstance(which, int):
             if not 0 <= which < len(self.calls):
                 raise _errors.usage(f"there is no call {which}: {len(self.calls)} were recorded")
@@ -187,17 +221,84 @@ class Observer:
             given = record(inference.signature, args, kwargs, self.value_if_missing)
             return Inference(inference.signature, [*self.calls, given]), len(self.calls)
 
+    @property
+    def phases(self) -> dict[str, Observer]:
+        """The calls by phase, such as `prefill` and `decode`, each of which needs its own graph.
+
+        There is one phase without a name if one graph serves all calls, as with a cache that only
+        grows.
+        """
+        with caches.registered():
+            found = split(self.calls)
+        if len(found) < 2:
+            return {"": self}
+        return {name: self._with(calls) for name, calls in found.items()}
+
+    def _with(self, calls: list[Call]) -> Observer:
+        other = Observer(self.value_if_missing)
+        other.calls, other._signature, other._model = calls, self._signature, self._model
+        return other
+
     def export(
         self, f: Any = None, *, set_batch_dimension_for: Batch = None, **options: Any
     ) -> ONNXProgram:
-        """Export the model for inputs like those that were recorded; see `onnxport.export`."""
+        """Export the model for inputs like those that were recorded; see `onnxport.export`.
+
+        Raises:
+            UsageError: No call was recorded, or one graph does not serve all calls.
+        """
         from onnxport._export.api import export
 
+        found = self.phases
+        if len(found) > 1:
+            said = " and ".join(f"{len(one.calls)} of `{name}`" for name, one in found.items())
+            help = "`export_all(folder)` writes a model for each; `.phases` has their calls"
+            raise _errors.usage(f"one graph cannot serve all calls: {said}", help)
         args, kwargs = self.infer_arguments(as_args_kwargs=True)
         # Without keywords, a dict in the last position would be mistaken for them.
         args = args if kwargs else (*args, {})
         shapes = self.infer_dynamic_shapes(set_batch_dimension_for)
         return export(self._model, args, f, kwargs=kwargs, dynamic_shapes=shapes, **options)
+
+    def export_all(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        set_batch_dimension_for: Batch = None,
+        **options: Any,
+    ) -> dict[str, ONNXProgram]:
+        """Export a model for each part and phase into a new folder, where they share weights.
+
+        Without parts, the files are `model.onnx`, or `prefill.onnx` and `decode.onnx`; those of a
+        part are `encoder.onnx`, or `decoder_prefill.onnx` and `decoder_decode.onnx`.
+
+        Args:
+            folder: The folder, which must not exist.
+            set_batch_dimension_for: As for `export`; parts without such arguments ignore it.
+            options: Arguments of `onnxport.export` for every model.
+
+        Returns:
+            The models by the names of their files.
+
+        Raises:
+            Error: As `export` and `save_package`; nothing is written then.
+        """
+        from onnxport._onnx_program import save_package
+
+        programs = {}
+        for part, observer in (self.parts or {"": self}).items():
+            for phase, one in observer.phases.items():
+                name = "_".join(filter(None, (part, phase))) or "model"
+                batch = one._known(set_batch_dimension_for)
+                programs[name] = one.export(set_batch_dimension_for=batch, **options)
+        save_package(programs, folder)
+        return programs
+
+    def _known(self, batch: Batch) -> Batch:
+        """Return those of the arguments that the calls have."""
+        if isinstance(batch, bool) or batch is None or self._signature is None:
+            return batch
+        return [key for key in batch if isinstance(key, int) or key in self._signature.parameters]
 
     def check_discrepancies(
         self,
@@ -224,6 +325,13 @@ class Observer:
         if not self.calls:
             return "no call was recorded"
         return "\n".join([f"{len(self.calls)} calls", *map(str, self.axes)])
+
+
+def _submodule(model: torch.nn.Module, path: str) -> torch.nn.Module:
+    try:
+        return model.get_submodule(path)
+    except AttributeError as error:
+        raise _errors.usage(f"a {type(model).__name__} has no submodule `{path}`") from error
 
 
 def _copy(value: Any) -> Any:

@@ -192,6 +192,11 @@ class HeldModel:
         return written
 
     @property
+    def unchanged(self) -> _native.Model | None:
+        """The model of the extension module, None if it has been changed or was loaded."""
+        return self._native if self._edited is None else None
+
+    @property
     def most_bytes(self) -> int:
         """The most bytes that the weights take."""
         edited = self._edited

@@ -230,13 +230,24 @@ def test_nothing_is_recorded_beyond_the_number_and_outside():
     model, x = Two(), torch.randn(3)
     with onnxport.observe(model, calls=1) as seen:
         model(x)
-        model(x[:2])
-    model(x)
+        model(-x)
+    model(x[:2])
     assert seen.num_obs() == 1
+    assert torch.equal(seen.infer_arguments()[0], x)
     with seen(model, 2):
         model(x[:1])
     assert seen.num_obs() == 2
     assert seen.infer_dynamic_shapes() == ({0: DYN},)
+
+
+def test_a_size_that_varies_is_recorded_beyond_the_number():
+    model, x = Two(), torch.randn(3, 4)
+    with onnxport.observe(model, calls=1) as seen:
+        for rows in (3, 2, 1):
+            model(x[:rows])
+        model(x[:, :2])
+    assert [tuple(call.arguments["x"].shape) for call in seen.calls] == [(3, 4), (2, 4), (3, 2)]
+    assert seen.infer_dynamic_shapes() == ({0: DYN, 1: DYN},)
 
 
 def test_a_failing_call_is_not_recorded_and_the_method_is_restored():

@@ -1,0 +1,249 @@
+"""Models observed during `generate`, whose parts and phases then repeat another `generate`."""
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+import torch
+import transformers
+
+import onnxport
+from tests.python.models.weights import lively
+
+SMALL = {
+    "vocab_size": 128,
+    "d_model": 32,
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4,
+    "encoder_ffn_dim": 64,
+    "decoder_ffn_dim": 64,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+    "decoder_start_token_id": 3,
+    "forced_eos_token_id": None,
+}
+
+
+def tokens(batch, length):
+    generator = torch.Generator().manual_seed(length)
+    return torch.randint(4, 120, (batch, length), generator=generator)
+
+
+def bart():
+    config = transformers.BartConfig(max_position_embeddings=64, **SMALL)
+    return transformers.BartForConditionalGeneration(config), "model.encoder"
+
+
+def t5():
+    config = transformers.T5Config(
+        vocab_size=128,
+        d_model=32,
+        d_kv=8,
+        d_ff=64,
+        num_layers=2,
+        num_heads=4,
+        decoder_start_token_id=0,
+    )
+    return transformers.T5ForConditionalGeneration(config), "encoder"
+
+
+def whisper():
+    config = transformers.WhisperConfig(
+        num_mel_bins=8, max_source_positions=20, max_target_positions=32, **SMALL
+    )
+    return transformers.WhisperForConditionalGeneration(config), "model.encoder"
+
+
+def given(model, batch, length):
+    if model.main_input_name == "input_features":
+        return torch.randn(batch, 8, 40, generator=torch.Generator().manual_seed(batch))
+    return tokens(batch, length)
+
+
+def ready(model, inputs, more):
+    torch.manual_seed(0)
+    lively(model, (), {model.main_input_name: inputs, **more})
+    model.eval()
+    model.generation_config.eos_token_id = None
+    return model
+
+
+def generate(model, inputs, steps, **more):
+    more = {} if inputs.dim() == 3 else {"attention_mask": torch.ones_like(inputs), **more}
+    with torch.no_grad():
+        done = model.generate(
+            inputs,
+            max_new_tokens=steps,
+            do_sample=False,
+            num_beams=1,
+            return_dict_in_generate=True,
+            output_logits=True,
+            **more,
+        )
+    return torch.stack(done.logits, 1)
+
+
+def session(path):
+    return onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+
+
+def run(model, feeds):
+    """Run a model on those of the feeds that it takes; return its outputs by name."""
+    taken = {port.name: feeds[port.name] for port in model.get_inputs()}
+    return dict(
+        zip((port.name for port in model.get_outputs()), model.run(None, taken), strict=True)
+    )
+
+
+@pytest.mark.parametrize("build", [bart, t5, whisper])
+def test_an_encoder_and_a_decoder_repeat_generate(build, tmp_path):
+    model, encoder = build()
+    model = ready(model, given(model, 2, 5), {"decoder_input_ids": tokens(2, 3)})
+    with onnxport.observe(model, parts={"encoder": encoder, "decoder": ""}) as seen:
+        generate(model, given(model, 2, 5), 4)
+        generate(model, given(model, 3, 6), 3)
+    assert list(seen.phases) == ["prefill", "decode"]
+    folder = tmp_path / "model"
+    programs = seen.export_all(folder, verify=True)
+    names = ["encoder", "decoder_prefill", "decoder_decode"]
+    assert list(programs) == names
+    assert {file.name for file in folder.iterdir()} == {
+        *(f"{name}.onnx" for name in names),
+        "weights.data",
+    }
+    encoder, prefill, decode = (session(folder / f"{name}.onnx") for name in names)
+    inputs = given(model, 1, 9)
+    expected = generate(model, inputs, 6)
+
+    feeds = {model.main_input_name: inputs.numpy()}
+    feeds["attention_mask"] = np.ones(inputs.shape[:2], np.int64)
+    hidden = run(encoder, feeds)["last_hidden_state"]
+    feeds["encoder_outputs_last_hidden_state"] = hidden
+    feeds["decoder_input_ids"] = np.full((1, 1), model.generation_config.decoder_start_token_id)
+    # The cache is what both return beside the logits, in the order of its inputs.
+    cache = [port.name for port in decode.get_inputs() if port.name.startswith("past_key_values")]
+    for step in range(expected.shape[1]):
+        found = run(prefill if step == 0 else decode, feeds)
+        logits = found.pop("logits")[:, -1]
+        torch.testing.assert_close(
+            torch.from_numpy(logits), expected[:, step], atol=1e-4, rtol=1e-4
+        )
+        held = [value for name, value in found.items() if name.startswith("past_key_values")]
+        feeds.update(zip(cache, held, strict=True))
+        feeds["decoder_input_ids"] = logits.argmax(-1)[:, None]
+
+
+def test_recurrent_states_have_two_phases(tmp_path):
+    config = transformers.MambaConfig(
+        vocab_size=128, hidden_size=32, num_hidden_layers=2, state_size=8
+    )
+    model = ready(transformers.MambaForCausalLM(config), tokens(2, 5), {})
+    with onnxport.observe(model) as seen:
+        generate(model, tokens(2, 5), 4)
+        generate(model, tokens(3, 5), 3)
+    with pytest.raises(onnxport.UsageError, match=r"2 of `prefill` and 3 of `decode`") as error:
+        seen.export(tmp_path / "m.onnx")
+    assert "export_all(folder)" in str(error.value)
+    programs = seen.export_all(tmp_path / "model", verify=True)
+    inputs = tokens(1, 5)
+    expected = generate(model, inputs, 6)
+    prefill, decode = (session(tmp_path / "model" / f"{name}.onnx") for name in programs)
+    feeds = {"input_ids": inputs.numpy()}
+    states = [port.name for port in decode.get_inputs() if port.name != "input_ids"]
+    for step in range(expected.shape[1]):
+        found = run(prefill if step == 0 else decode, feeds)
+        logits = found.pop("logits")[:, -1]
+        torch.testing.assert_close(
+            torch.from_numpy(logits), expected[:, step], atol=1e-4, rtol=1e-4
+        )
+        held = [value for name, value in found.items() if name.startswith("cache_params.")]
+        feeds.update(zip(states, held, strict=True))
+        feeds["input_ids"] = logits.argmax(-1)[:, None]
+
+
+def test_pixels_of_the_first_step_alone_are_a_phase():
+    class Captioner(torch.nn.Module):
+        def forward(self, ids, past_key_values, pixels=None):
+            keys = ids[:, None, :, None].float() + (0 if pixels is None else pixels.mean())
+            return past_key_values.update(keys, keys, 0)[0].sum(2)
+
+    model, cache = Captioner(), transformers.DynamicCache()
+    with onnxport.observe(model) as seen:
+        model(tokens(2, 4), cache, torch.rand(2, 3))
+        model(tokens(2, 1), cache)
+        model(tokens(2, 1), cache)
+    assert {name: len(one.calls) for name, one in seen.phases.items()} == {
+        "prefill": 1,
+        "decode": 2,
+    }
+
+
+def test_a_cache_that_grows_is_one_phase():
+    class Summing(torch.nn.Module):
+        def forward(self, ids, past_key_values=None):
+            keys = ids[:, None, :, None].float()
+            return past_key_values.update(keys, keys, 0)[0].sum(2)
+
+    model, cache = Summing(), transformers.DynamicCache()
+    with onnxport.observe(model) as seen:
+        for length in (4, 1, 1):
+            model(tokens(2, length), cache)
+    assert list(seen.phases) == [""]
+    args, kwargs = seen.infer_arguments(as_args_kwargs=True)
+    # The call with the most arguments is one whose cache has tensors.
+    assert args[1].get_seq_length() == 4
+    assert kwargs == {}
+
+
+def test_a_submodule_that_does_not_exist_is_refused():
+    with (
+        pytest.raises(onnxport.UsageError, match="a ReLU has no submodule `encoder`"),
+        onnxport.observe(torch.nn.ReLU(), parts={"encoder": "encoder"}),
+    ):
+        pass
+
+
+class Scaled(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(64, 64))
+
+    def forward(self, x):
+        return x @ self.weight
+
+
+def test_a_package_of_models_stores_equal_weights_once(tmp_path):
+    model = Scaled()
+    programs = {
+        "one": onnxport.export(model, (torch.randn(2, 64),)),
+        "two": onnxport.export(model, (torch.randn(5, 64),)),
+    }
+    written = onnxport.save_package(programs, tmp_path / "both", shard_size="1GB")
+    assert written["data_bytes"] == 64 * 64 * 4
+    assert written["separate_bytes"] == 2 * 64 * 64 * 4
+    for name, rows in (("one", 2), ("two", 5)):
+        path = tmp_path / "both" / f"{name}.onnx"
+        onnx.checker.check_model(path)
+        x = torch.randn(rows, 64)
+        (found,) = session(path).run(None, {"x": x.numpy()})
+        torch.testing.assert_close(torch.from_numpy(found), model(x).detach())
+    with pytest.raises(onnxport.FileError, match="both"):
+        onnxport.save_package(programs, tmp_path / "both")
+
+
+@pytest.mark.parametrize("name", ["", "../up", ".hidden", "a/b"])
+def test_names_of_a_package_are_those_of_files(tmp_path, name):
+    program = onnxport.export(torch.nn.ReLU().eval(), (torch.randn(2),))
+    with pytest.raises(onnxport.Error, match="not the name of a file"):
+        onnxport.save_package({name: program}, tmp_path / "package")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_changed_model_is_not_packed(tmp_path):
+    program = onnxport.export(torch.nn.ReLU().eval(), (torch.randn(2),))
+    program.model.graph.name = "changed"
+    with pytest.raises(onnxport.UsageError, match="`m` has been changed"):
+        onnxport.save_package({"m": program}, tmp_path / "package")

@@ -1,16 +1,19 @@
 //! The front of the library: from a program's file to a verified model, a step at a time.
 
+use std::cell::LazyCell;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
 use crate::diagnose::{Code, Diagnostic, Report, Severity};
 use crate::host::Host;
-use crate::lower::{DimName, Names};
+use crate::lower::{self, DimName, Names};
 use crate::pipeline::{self, ConvertOptions, Converted};
 use crate::program::Program;
-use crate::pt2::{self, Archive, Parts};
+use crate::pt2::{self, Archive, Parts, SampleValue};
 use crate::sizes::{self, AxisSize};
+use crate::sym::Dim;
 use crate::table::WeightTable;
 use crate::tensor::MappedFile;
 use crate::trace;
@@ -152,6 +155,51 @@ impl Conversion {
     pub fn fix(mut self, input: &str, axis: usize, size: u64) -> Self {
         self.options.fixed.push(AxisSize { input: input.to_owned(), axis, size });
         self
+    }
+
+    /// Returns the options of a model whose inputs all have the sizes of the program's example inputs, unless `options` gives
+    /// another one. Names of dimensions that become static are dropped.
+    ///
+    /// # Errors
+    /// `OP312` for an axis whose size is unknown, and those of [`pipeline::fix`] for the sizes of `options`.
+    pub fn freeze(&self, host: &Host, mut options: ConvertOptions) -> Result<ConvertOptions, Report> {
+        let mut program = self.archive.program.clone();
+        pipeline::fix(host, &mut program, &options)?;
+        let examples = LazyCell::new(|| self.example_shapes());
+        let example = |input: &str, axis: usize| examples.get(input)?.get(axis).copied();
+        let own = self.program();
+        let inputs = &options.lower.input_names;
+        let names = lower::input_names(own, inputs);
+        for size in sizes::traced(&program, &own.symbols, &example)? {
+            // Options name inputs as the model does.
+            let name = names.iter().find(|(name, _)| *name == size.input).map(|(_, name)| name.clone());
+            options.fixed.push(AxisSize { input: name.unwrap_or(size.input), ..size });
+        }
+        let is_static = |dim: &DimName| {
+            let val = lower::program_input(own, inputs, &dim.input).map(|(_, val)| val);
+            let ty = val.and_then(|val| own.body.values.find(val)?.ty.as_tensor());
+            matches!(ty.and_then(|ty| ty.shape.get(dim.axis)), Some(Dim::Expr(_)))
+        };
+        let kept: Vec<DimName> = options.lower.dims.iter().filter(|dim| !is_static(dim)).cloned().collect();
+        options.lower.dims = kept;
+        Ok(options)
+    }
+
+    /// The shapes of the example inputs, by the program's names; empty if there are none that can be read.
+    fn example_shapes(&self) -> BTreeMap<String, Vec<u64>> {
+        if let Some(case) = self.recorded.as_ref().and_then(|recorded| recorded.cases.first()) {
+            return case.inputs.iter().map(|(name, tensor)| (name.clone(), tensor.shape.to_vec())).collect();
+        }
+        let signature = &self.archive.program.signature;
+        let Ok(Some(inputs)) = self.archive.sample_inputs() else { return BTreeMap::new() };
+        let values = inputs.flatten(signature).unwrap_or_default().into_iter();
+        let shape = |(place, value): (usize, SampleValue)| match value {
+            SampleValue::Tensor(tensor) => {
+                Some((signature.inputs.get(place)?.name.clone(), tensor.shape.to_vec()))
+            }
+            _ => None,
+        };
+        values.filter_map(shape).collect()
     }
 
     /// Does not look for recorded calls: the model is not to be verified.

@@ -16,6 +16,7 @@ mod comparer;
 mod conformance;
 mod contradictions;
 mod decompose;
+mod frozen;
 mod functions;
 mod hostile;
 mod ir;

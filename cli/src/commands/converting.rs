@@ -29,6 +29,9 @@ pub(crate) struct ConvertingArguments {
     /// Check the graph against the ONNX specification and the types that the program states
     #[arg(long)]
     validate: bool,
+    /// Give every dynamic dimension of the inputs the size that it has in the example inputs; sizes of --dim take precedence
+    #[arg(long)]
+    pub freeze_all: bool,
     #[command(flatten)]
     targeting: Targeting,
     #[command(flatten)]

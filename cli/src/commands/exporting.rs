@@ -120,6 +120,7 @@ impl Prepared {
             optimise: OptimiseOptions { separate: arguments.writing.refers(), ..options.optimise },
             ..options
         };
+        let options = if converting.freeze_all { conversion.freeze(&host, options)? } else { options };
         let verified = !converting.verifying.no_verify && arguments.writing.plan().is_none();
         if verified && matches!(purpose, Purpose::Write(_)) {
             converting.verifying.prepare(&host);

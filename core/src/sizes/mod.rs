@@ -8,13 +8,17 @@ mod dynamic;
 mod effective;
 mod fix;
 mod grid;
+mod named;
 mod solver;
+mod traced;
 
 pub use crate::onnx::AxisSize;
 pub(crate) use constraints::{Constraints, Sizes};
 pub use dynamic::{InputAxis, require};
 pub use effective::{Effective, Naming, Narrowed, Reason, Relating, effective};
 pub use fix::{fix, merge};
+pub use named::{of_symbol, symbols_of_inputs};
+pub use traced::traced;
 
 use crate::sym::Dim;
 

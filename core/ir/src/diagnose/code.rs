@@ -118,6 +118,8 @@ codes! {
     LOWER_RANGE = "OP310";
     /// An axis that the user requires to be dynamic has a fixed size, or fewer sizes than were declared.
     LOWER_DYNAMIC = "OP311";
+    /// The program records no size of an axis that is to be frozen to its size in the example inputs.
+    LOWER_UNSIZED = "OP312";
     /// The graph breaks a rule of ONNX or contradicts the program.
     VALIDATE = "OP401";
     /// A rule's patch was not sound: a type, a shape, a use or an operator. The graph was left as it was.

@@ -11,9 +11,10 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap_lex::OsStrExt;
 use onnxport_core::diagnose::{Code, Diagnostic, Report};
 use onnxport_core::ir::Model;
-use onnxport_core::lower::{LowerOptions, Names};
+use onnxport_core::lower::{DimName, LowerOptions, Names};
 use onnxport_core::optimise::OptimiseOptions;
 use onnxport_core::precision::PrecisionOptions;
+use onnxport_core::sizes::AxisSize;
 use onnxport_core::trace;
 use onnxport_core::verify::Ahead;
 use onnxport_core::write::{self, PackageReport};
@@ -22,6 +23,7 @@ use onnxport_requests::profile::Profiling;
 use onnxport_requests::writing::Files;
 use serde_json::Value;
 
+use super::buckets::{self, Bucket, Listed, Variant};
 use super::converting::{self, Axis, ConvertingArguments};
 use super::optimising;
 use super::profiled;
@@ -58,6 +60,10 @@ pub(crate) struct Arguments {
     /// A name for a dynamic dimension of an input, such as encoder/x:0=batch, or a fixed size
     #[arg(long = "dim", value_name = "NAME/INPUT:AXIS=NAME|SIZE", value_parser = parse_axis)]
     dims: Vec<(String, Axis)>,
+    /// Make a variant of each model for each of these sizes of a dynamic dimension, such as batch=1,8,32, and list them in
+    /// variants.json; can be repeated for all combinations
+    #[arg(long, value_name = "DIM=SIZES", value_parser = buckets::parse)]
+    buckets: Vec<Bucket>,
     #[command(flatten)]
     converting: ConvertingArguments,
     #[command(flatten)]
@@ -116,6 +122,7 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
 
 fn package(arguments: &Arguments, progress: &Progress) -> CommandResult {
     refuse_names(arguments)?;
+    buckets::check(&arguments.buckets)?;
     refuse_existing(arguments)?;
     let converting = &arguments.converting;
     let host = plugins::host(&converting.plugins)?;
@@ -123,19 +130,29 @@ fn package(arguments: &Arguments, progress: &Progress) -> CommandResult {
         converting.verifying.prepare(&host);
     }
     let given = arguments.weights.open(&host)?;
-    let mut members = Vec::with_capacity(arguments.programs.len());
-    let mut failures: Vec<(&str, Report)> = Vec::new();
+    let mut failures: Vec<(String, Report)> = Vec::new();
+    let mut programs = Vec::with_capacity(arguments.programs.len());
+    for (name, path) in &arguments.programs {
+        let _reading = trace::stage("read");
+        match Conversion::open(path) {
+            Ok(conversion) => programs.push((name.as_str(), conversion)),
+            Err(report) => failures.push((name.clone(), report)),
+        }
+    }
+    let all = if failures.is_empty() { variants(arguments, &programs)? } else { Vec::new() };
+    let mut members = Vec::with_capacity(all.len());
     // One process runs all programs for expected values: PyTorch takes seconds to start.
     let mut ahead = None;
-    for (name, path) in &arguments.programs {
+    for (model, conversion, variant) in all {
+        let name = variant.name(model);
         progress.stage(format!("converting {name}"));
         let _span = trace::span_of("program", || name.clone());
-        match convert(arguments, &host, given.as_ref(), (name, path), &mut ahead) {
+        match convert(arguments, &host, given.as_ref(), (model, conversion.clone(), variant), &mut ahead) {
             Ok(member) => members.push(member),
             Err(report) => failures.push((name, report)),
         }
     }
-    drop(ahead);
+    drop((ahead, programs));
     if !failures.is_empty() {
         return Err(failed(failures).into());
     }
@@ -157,31 +174,42 @@ fn package(arguments: &Arguments, progress: &Progress) -> CommandResult {
     }
     let options = arguments.converting.metadata.write(arguments.files.options());
     let (mut models, mut rest) = (Vec::new(), Vec::new());
-    for Member { name, model, outcome, calls, .. } in members {
-        models.push((name.clone(), model));
-        rest.push((name, outcome, calls));
+    for Member { base, variant, model, outcome, calls, .. } in members {
+        models.push((variant.name(&base), model));
+        rest.push(Rest { base, variant, outcome, calls });
     }
     if let Some(shown) = arguments.planning.plan {
         let plan = write::plan_package(models, &arguments.output, &options)?;
         let mut report = Report::default();
-        for (name, own, _) in rest {
-            gather(&mut report, own.report, &name);
+        for Rest { base, variant, outcome, .. } in rest {
+            gather(&mut report, outcome.report, &variant.name(&base));
         }
         return Ok(writing::planned(&plan, &options, shown, report));
     }
     let bar = progress.bytes("writing");
     let options = WriteOptions { progress: Some(Arc::new(bar)), ..options };
     let writing = trace::stage("write");
-    let staged = write::stage_package(models, &arguments.output, &options)?;
+    let mut staged = write::stage_package(models, &arguments.output, &options)?;
     drop(writing);
     let mut members = Vec::with_capacity(rest.len());
-    for (path, (name, mut own, calls)) in staged.models().zip(rest) {
+    let mut listed = Vec::new();
+    for (path, Rest { base, variant, outcome: mut own, calls }) in staged.models().zip(rest) {
         if let Some(calls) = calls {
             let _stage = trace::stage("verify");
             own.add(converting.verifying.verify(&host, &path, calls, progress));
             arguments.levels.judge(&mut own);
         }
-        members.push((name, own));
+        if !arguments.buckets.is_empty() {
+            listed.push(Listed::new(&base, &variant, &path, &own)?);
+            own.put("model", &base);
+            own.put("sizes", &variant);
+        }
+        members.push((variant.name(&base), own));
+    }
+    if !arguments.buckets.is_empty() {
+        let data: Vec<String> = staged.data().map(|path| path.display().to_string()).collect();
+        let manifest = buckets::manifest(&arguments.buckets, &data, &listed);
+        staged.add(buckets::MANIFEST, manifest.as_bytes())?;
     }
     let exit = members.iter().map(|(_, own)| own.exit).max().unwrap_or(Exit::Ok);
     let written = match exit {
@@ -223,20 +251,43 @@ fn gather(all: &mut Report, own: Report, name: &str) {
 }
 
 /// Returns the report about the programs that cannot be converted.
-fn failed(failures: Vec<(&str, Report)>) -> Report {
+fn failed(failures: Vec<(String, Report)>) -> Report {
     let mut all = Report::default();
     for (name, report) in failures {
-        gather(&mut all, report, name);
+        gather(&mut all, report, &name);
     }
     all
+}
+
+/// Returns the models to make: the names and programs of the models with all their variants.
+fn variants<'p>(
+    arguments: &Arguments,
+    programs: &'p [(&'p str, Conversion)],
+) -> Result<Vec<(&'p str, &'p Conversion, Variant)>, Diagnostic> {
+    let mut used = BTreeSet::new();
+    let mut all = Vec::new();
+    for (model, conversion) in programs {
+        let (dims, _) = arguments.axes(model);
+        let own = buckets::variants(&arguments.buckets, conversion.program(), &dims, &mut used);
+        all.extend(own.into_iter().map(|variant| (*model, conversion, variant)));
+    }
+    let programs = programs.iter().map(|(_, conversion)| conversion.program());
+    buckets::check_used(&arguments.buckets, &used, programs)?;
+    let mut names = BTreeSet::new();
+    let name = |(model, _, variant): &(&str, _, Variant)| variant.name(model);
+    if let Some(twice) = all.iter().map(name).find(|name| !names.insert(name.clone())) {
+        let message = format!("two models are called `{twice}`");
+        return Err(Diagnostic::error(Code::LOWER_NAME, message).help("name the models: `first=a.pt2`"));
+    }
+    Ok(all)
 }
 
 /// Merges the reports of all models when the levels that the user set refuse one of them.
 fn refused(members: Vec<Member>) -> Outcome {
     let mut outcome = Outcome::ok();
-    for Member { name, outcome: own, .. } in members {
+    for Member { base, variant, outcome: own, .. } in members {
         outcome.exit = outcome.exit.max(own.exit);
-        gather(&mut outcome.report, own.report, &name);
+        gather(&mut outcome.report, own.report, &variant.name(&base));
     }
     outcome
 }
@@ -280,7 +331,9 @@ fn refuse_existing(arguments: &Arguments) -> Result<(), Report> {
 
 /// A converted program.
 struct Member {
-    name: String,
+    /// The name of the model, without the sizes of the variant.
+    base: String,
+    variant: Variant,
     model: Model,
     /// The outcome.
     outcome: Outcome,
@@ -290,26 +343,37 @@ struct Member {
     reweighted: bool,
 }
 
+/// The parts of a member besides its model.
+struct Rest {
+    base: String,
+    variant: Variant,
+    outcome: Outcome,
+    calls: Option<Calls>,
+}
+
+impl Arguments {
+    /// The names and sizes of axes of `model`.
+    fn axes(&self, model: &str) -> (Vec<DimName>, Vec<AxisSize>) {
+        converting::axes(self.dims.iter().filter(|(of, _)| of == model).map(|(_, axis)| axis))
+    }
+}
+
 fn convert(
     arguments: &Arguments,
     host: &Host,
     given: Option<&(WeightSet, NameMap)>,
-    (name, path): (&str, &Path),
+    (name, mut conversion, variant): (&str, Conversion, Variant),
     ahead: &mut Option<Ahead>,
 ) -> Result<Member, Report> {
     let converting = &arguments.converting;
-    let reading = trace::stage("read");
-    let mut conversion = Conversion::open(path)?;
-    drop(reading);
     let mut reweighted = false;
     if let Some((set, names)) = given {
         let options = BindOptions { several: true, ..arguments.weights.options() };
         reweighted = conversion.bind(set, names, options)?;
     }
     let verified = !converting.verifying.no_verify && arguments.planning.plan.is_none();
-    let options = converting.options(Some(Path::new(&format!("{name}.onnx"))))?;
-    let axes = arguments.dims.iter().filter(|(model, _)| model == name).map(|(_, axis)| axis);
-    let (dims, fixed) = converting::axes(axes);
+    let options = converting.options(Some(Path::new(&format!("{}.onnx", variant.name(name)))))?;
+    let (dims, fixed) = arguments.axes(name);
     let names = |given: &[(String, Names)]| {
         given.iter().find(|(model, _)| model == name).map(|(_, names)| names.clone()).unwrap_or_default()
     };
@@ -323,6 +387,8 @@ fn convert(
         optimise: OptimiseOptions { separate: true, ..options.optimise },
         ..options
     };
+    let options = variant.apply(conversion.program(), options);
+    let options = if converting.freeze_all { conversion.freeze(host, options)? } else { options };
     let conversion = conversion.options(options);
     let referring = &converting.verifying.referring;
     let conversion = conversion.drawing(referring.draws());
@@ -345,8 +411,8 @@ fn convert(
     precision::describe(&converted.changed, &mut outcome);
     target::describe(&converted.legalised, &mut outcome);
     decomposing::describe(&converted.decomposed, &mut outcome);
-    optimising::describe(&converting.optimizing, &converted.optimised, name, &mut outcome);
-    Ok(Member { name: name.to_owned(), model: converted.model, outcome, calls, reweighted })
+    optimising::describe(&converting.optimizing, &converted.optimised, &variant.name(name), &mut outcome);
+    Ok(Member { base: name.to_owned(), variant, model: converted.model, outcome, calls, reweighted })
 }
 
 /// Fails if a pattern matches no weight of any model; matching some models is enough.
@@ -395,7 +461,7 @@ fn describe(written: &PackageReport) -> Outcome {
             rows.push(vec![name, bytes(written.data_bytes)]);
         }
     }
-    let beside = written.manifests.iter().chain(&written.artefacts);
+    let beside = written.manifests.iter().chain(&written.artefacts).chain(&written.added);
     rows.extend(beside.map(|path| vec![path.display().to_string(), String::new()]));
     outcome.summary = format!(
         "{}\n{}{}  {} instead of {} of weights\n",
@@ -410,6 +476,9 @@ fn describe(written: &PackageReport) -> Outcome {
     outcome.put("data_bytes", written.data_bytes);
     outcome.put("separate_bytes", written.separate_bytes);
     outcome.put("manifests", shown(&written.manifests));
+    if let Some(variants) = written.added.first() {
+        outcome.put("variants", variants.display().to_string());
+    }
     outcome
 }
 

@@ -19,6 +19,7 @@ pub(crate) fn describe_all(found: &[Verification], source: &Path, outcome: &mut 
         outcome.summary.push_str(&compared_executors(found));
         // The first one takes the place of the single one.
         outcome.put("verification", found.first());
+        outcome.put("verified", found.iter().all(is_verified));
         outcome.put("executors", found);
     }
 }
@@ -60,7 +61,7 @@ fn cell(case: &CaseReport) -> String {
 pub(crate) fn describe(verification: &Verification, source: &Path, outcome: &mut Outcome) {
     let passed = verification.passed();
     let mut text = String::new();
-    let judged = verification.says_something() && !verification.measured;
+    let judged = is_judged(verification);
     let verdict = match (passed, judged) {
         (true, true) => good("verified"),
         (true, false) => good("runs    "),
@@ -90,12 +91,22 @@ pub(crate) fn describe(verification: &Verification, source: &Path, outcome: &mut
         let _ = writeln!(text, "          {line}");
     }
     outcome.summary.push_str(&text);
+    outcome.put("verified", passed && judged);
     outcome.put("verification", verification);
     outcome.put("against", source.display().to_string());
     outcome.report.diagnostics.extend(verification.diagnostics());
     if !passed {
         outcome.exit = outcome.exit.max(Exit::Mismatch);
     }
+}
+
+/// Whether the results were compared with expected values of the same weights.
+fn is_judged(verification: &Verification) -> bool {
+    verification.says_something() && !verification.measured
+}
+
+fn is_verified(verification: &Verification) -> bool {
+    verification.passed() && is_judged(verification)
 }
 
 /// Returns remarks on the values of outputs, each once with its cases.

@@ -83,7 +83,7 @@ fields! {
     OPTIMISED { "optimised": Optimised, "matches": Vec<String> }
     PARTITIONED { "left": usize }
     PLANNED { "plan": WritePlan, "weights": WeightTable }
-    VERIFIED { "verification": Verification, "against": String }
+    VERIFIED { "verified": bool, "verification": Verification, "against": String }
     COMPARED_ALL { "executors": Vec<Verification> }
     SKIPPED { "not_verified": String }
     FAULT { "bisect": bisect::Found }
@@ -119,8 +119,9 @@ fields! {
         "data_bytes": u64,
         "separate_bytes": u64,
         "manifests": Vec<String>,
+        "variants": String,
     }
-    MEMBER { "name": String, "path": String, "bytes": u64 }
+    MEMBER { "name": String, "model": String, "sizes": BTreeMap<String, u64>, "path": String, "bytes": u64 }
     EXPLAINED { "codes": Vec<CodeJson>, "found": Vec<DiagnosticJson> }
     DRAWN { "pictures": Vec<String>, "nodes": usize, "modules": usize, "closed": usize }
     MEASURED { "profile": Profile, "against": Profile, "changes": Changes }

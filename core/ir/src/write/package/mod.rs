@@ -51,6 +51,8 @@ pub struct PackageReport {
     pub manifests: Vec<PathBuf>,
     /// The files of backends.
     pub artefacts: Vec<PathBuf>,
+    /// The files that were added with [`UnpublishedPackage::add`].
+    pub added: Vec<PathBuf>,
 }
 
 /// Plans a call of [`package()`] with the same arguments, with the destination of every tensor; tensor names are
@@ -114,6 +116,7 @@ pub fn stage_package(
         separate_bytes: prepared.separate_bytes(),
         manifests: written.manifests.iter().map(PathBuf::from).collect(),
         artefacts: written.artefacts.iter().map(PathBuf::from).collect(),
+        added: Vec::new(),
     };
     Ok(UnpublishedPackage { staging, folder: folder.to_owned(), report })
 }
@@ -131,6 +134,22 @@ impl UnpublishedPackage {
     /// Where the models can be read until then, in order.
     pub fn models(&self) -> impl Iterator<Item = PathBuf> {
         self.report.models.iter().map(|(model, _)| self.staging.path().join(model))
+    }
+
+    /// The names of the data files.
+    pub fn data(&self) -> impl Iterator<Item = &Path> {
+        self.report.data.iter().map(PathBuf::as_path)
+    }
+
+    /// Adds the new file `name` to the folder.
+    ///
+    /// # Errors
+    /// `OP601` when it cannot be written, or exists.
+    pub fn add(&mut self, name: &str, contents: &[u8]) -> Result<(), Report> {
+        let path = self.staging.path().join(name);
+        save(&path, contents).map_err(|e| failed(&self.folder.join(name), &e))?;
+        self.report.added.push(name.into());
+        Ok(())
     }
 
     /// Gives the folder its name.
@@ -160,6 +179,7 @@ impl UnpublishedPackage {
             data: place(report.data),
             manifests: place(report.manifests),
             artefacts: place(report.artefacts),
+            added: place(report.added),
             ..report
         })
     }

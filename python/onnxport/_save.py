@@ -22,6 +22,7 @@ from torch.export import ExportedProgram
 
 from onnxport._export import flex
 from onnxport._intermediates import intermediates_path, record
+from onnxport._onnx_program import reference
 from onnxport._program import (
     SaveError,
     dim_names,
@@ -113,6 +114,7 @@ class _Recorder:
         self.leaves = flatten_inputs(ep, *ep.example_inputs)
         self.inputs = list(user_inputs(ep))
         self.output_names = output_names(ep)
+        self.selections = reference.selections(self.program, len(self.output_names))
         self.traced = self._traced_sizes()
         self.initial = {
             name: buffer.detach().clone() for name, buffer in self.program.named_buffers()
@@ -183,6 +185,7 @@ class _Recorder:
         self._check(leaves)
         generator = torch.Generator().manual_seed(self.seed).get_state()
         result, after = self._call(self.module, leaves)
+        case.indices, case.kept = self.selections.take()
         case.random = not torch.equal(generator, after)
         case.outputs = _copied(pytree.tree_leaves(result))
         if len(case.outputs) != len(self.output_names):

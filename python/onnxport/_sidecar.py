@@ -8,12 +8,16 @@ Its `__metadata__` holds
   program, empty for a constant number, null for other values), `states` are the names of the
   mutated buffers and inputs;
   `random` is true if the call drew random numbers, so that no other run has the same results;
+  A case whose outputs hold indices of other tensors (of a sort, a maximum) also has `indices`, a
+  list of `{"output", "exact", "stable", "unordered"}`: the position, whether the tensor is an
+  input, whether the first of equal elements is promised, and whether the order does not matter;
 - `complex`: a JSON list of the keys whose complex tensor is stored as real and imaginary parts in
   a trailing dimension of 2.
 
 Keys are `<case>/input/<placeholder>` (values before the call), `<case>/output/<position>` and
 `<case>/state/<buffer fqn or placeholder>` (values after the call). Python numbers are 0-d tensors:
-int64, float64 or bool.
+int64, float64 or bool. `<case>/keys/<position>` has the rows that an index output selects from, and
+`<case>/lanes/<position>` the row of each of its elements.
 """
 
 from __future__ import annotations
@@ -40,6 +44,8 @@ class Case:
     outputs: list[Any] = field(default_factory=list)
     states: dict[str, torch.Tensor] = field(default_factory=dict)
     random: bool = False
+    indices: list[dict[str, Any]] = field(default_factory=list)
+    kept: dict[str, torch.Tensor] = field(default_factory=dict)
 
 
 def sidecar_path(path: str | os.PathLike[str]) -> Path:
@@ -71,15 +77,16 @@ def write(cases: Sequence[Case], output_names: Sequence[str | None], path: Path)
                 put(f"{case.name}/output/{index}", torch.tensor(value, dtype=dtype))
         for name, value in case.states.items():
             put(f"{case.name}/state/{name}", value)
-        described.append(
-            {
-                "name": case.name,
-                "inputs": list(case.inputs),
-                "outputs": list(output_names),
-                "states": list(case.states),
-                "random": case.random,
-            }
-        )
+        for key, value in case.kept.items():
+            put(f"{case.name}/{key}", value)
+        entry = {
+            "name": case.name,
+            "inputs": list(case.inputs),
+            "outputs": list(output_names),
+            "states": list(case.states),
+            "random": case.random,
+        }
+        described.append({**entry, "indices": case.indices} if case.indices else entry)
     metadata = {
         "format": SIDECAR_FORMAT,
         "cases": json.dumps(described),

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::floor::Floor;
 use super::reference::{Ahead, InProcess};
+use super::selections::Selection;
 use crate::diagnose::{Code, Diagnostic};
 use crate::tensor::{self, DType, LazyTensor, MappedFile};
 use crate::weights;
@@ -104,7 +105,7 @@ pub enum Source {
 }
 
 /// The values after a call.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Expected {
     /// The user outputs in the program's order, those that are no number left out.
     pub outputs: Vec<LazyTensor>,
@@ -116,6 +117,8 @@ pub struct Expected {
     pub random: bool,
     /// The noise of the computation, where the same was computed in float64.
     pub floors: Option<Floors>,
+    /// The keys of outputs that are indices, as far as they are known.
+    pub selections: Vec<Selection>,
 }
 
 /// The noise of each value after a call, as far as it is known.
@@ -152,6 +155,17 @@ struct CaseEntry {
     states: Vec<String>,
     #[serde(default)]
     random: bool,
+    #[serde(default)]
+    indices: Vec<IndexEntry>,
+}
+
+/// An output that holds indices.
+#[derive(Deserialize)]
+struct IndexEntry {
+    output: usize,
+    exact: bool,
+    stable: bool,
+    unordered: bool,
 }
 
 impl Against {
@@ -249,20 +263,33 @@ impl<'a> Recording<'a> {
         let Some(known) = &entry.outputs else {
             return Ok(Case::new(entry.name.clone(), named("input", &entry.inputs)?));
         };
-        let (mut outputs, mut names) = (Vec::new(), Vec::new());
+        let (mut outputs, mut names, mut selections) = (Vec::new(), Vec::new(), Vec::new());
         for (index, name) in known.iter().enumerate() {
             if let Some(tensor) = self.tensor(&format!("{}/output/{index}", entry.name))? {
+                selections.extend(self.selection(entry, index, outputs.len())?);
                 outputs.push(tensor);
                 names.push(name.clone().unwrap_or_default());
             }
         }
         let states = named("state", &entry.states)?;
-        let expected = Expected { outputs, names, states, random: entry.random, floors: None };
+        let expected = Expected { outputs, names, states, random: entry.random, floors: None, selections };
         Ok(Case {
             expected: Some(expected),
             source: Source::Recorded,
             ..Case::new(entry.name.clone(), named("input", &entry.inputs)?)
         })
+    }
+
+    /// What the output at `index` of the program selects from, if it is known; it is the tensor `output`.
+    fn selection(&self, entry: &CaseEntry, index: usize, output: usize) -> Result<Option<Selection>, String> {
+        let Some(found) = entry.indices.iter().find(|found| found.output == index) else { return Ok(None) };
+        let tensor = |kind: &str| {
+            let key = format!("{}/{kind}/{index}", entry.name);
+            self.tensor(&key)?.ok_or(format!("there is no {key}"))
+        };
+        let IndexEntry { exact, stable, unordered, .. } = *found;
+        let (keys, lanes) = (tensor("keys")?, tensor("lanes")?);
+        Ok(Some(Selection { output, keys, lanes, exact, stable, unordered }))
     }
 
     fn tensor(&self, key: &str) -> Result<Option<LazyTensor>, String> {

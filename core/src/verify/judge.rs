@@ -9,6 +9,7 @@ use super::floor::Floor;
 use super::nature::{Nature, remarks};
 use super::report::{OutputReport, TensorReport};
 use super::run::Options;
+use super::selections::Selection;
 use super::ties;
 use super::values::numbers;
 use super::written::Written;
@@ -20,6 +21,15 @@ use crate::tensor::{DType, Kind, LazyTensor};
 /// An expected value and its noise.
 type Wanted<'a> = (&'a LazyTensor, Option<Floor>);
 
+/// An output whose integers differ from the expected ones.
+struct Doubtful<'a> {
+    /// The place of the output in the model.
+    place: usize,
+    got: Vec<u8>,
+    /// What the program selects from, if its output holds indices.
+    selection: Option<&'a Selection>,
+}
+
 /// Checks the outputs of one call, in the order in which they arrive.
 pub(super) struct Judge<'a> {
     signature: &'a Signature,
@@ -30,8 +40,8 @@ pub(super) struct Judge<'a> {
     sizes: FxHashMap<SymId, i64>,
     /// User outputs seen so far.
     position: usize,
-    /// Integers that differ, which may be those of a sort: the place of the output, and what came out.
-    doubtful: Vec<(usize, Vec<u8>)>,
+    /// Integers that differ, which may be indices of equal elements.
+    doubtful: Vec<Doubtful<'a>>,
     /// What is expected of each output.
     wanted: Vec<Option<&'a LazyTensor>>,
     pub(super) outputs: Vec<OutputReport>,
@@ -92,7 +102,9 @@ impl<'a> Judge<'a> {
                 self.compare(output, expected, floor, &mut entry);
                 let differs = entry.problem.is_some() && entry.difference.is_some();
                 if differs && expected.dtype.kind() == Kind::Int {
-                    self.doubtful.push((self.outputs.len(), output.bytes.to_vec()));
+                    let selection = if entry.state.is_none() { self.selection() } else { None };
+                    let (place, got) = (self.outputs.len(), output.bytes.to_vec());
+                    self.doubtful.push(Doubtful { place, got, selection });
                 }
             }
             Ok(None) => {}
@@ -119,6 +131,12 @@ impl<'a> Judge<'a> {
         self.position += 1;
         let found = expected.outputs.get(place).ok_or("the program has no such output")?;
         Ok(Some((found, floors.and_then(|all| *all.outputs.get(place)?))))
+    }
+
+    /// What the program's output that was seen last selects from.
+    fn selection(&self) -> Option<&'a Selection> {
+        let output = self.position.checked_sub(1)?;
+        self.case.expected.as_ref()?.selections.iter().find(|selection| selection.output == output)
     }
 
     fn compare(
@@ -254,28 +272,47 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Accepts the indices of sorts that differ among equal keys only, once all outputs are here.
+    /// Accepts indices that differ among equal elements only, once all outputs are here.
     pub(super) fn accept_ties(&mut self) {
-        for (place, got) in std::mem::take(&mut self.doubtful) {
-            let Some(entry) = self.outputs.get(place) else { continue };
-            let Some((values, axis)) = self.written.sorted(&entry.tensor.name) else { continue };
-            let beside = self.outputs.iter().position(|output| output.tensor.name == values);
-            let wanted = |place: usize| self.wanted.get(place).copied().flatten();
-            let Some((values, indices)) = beside.and_then(wanted).zip(wanted(place)) else { continue };
-            if ties::select_equal_keys(values, indices, &got, axis) != Some(true) {
+        for doubtful in std::mem::take(&mut self.doubtful) {
+            let wanted = self.wanted.get(doubtful.place).copied().flatten();
+            let Some((indices, entry)) = wanted.zip(self.outputs.get(doubtful.place)) else { continue };
+            let apart = if self.selects_equal_keys(&doubtful, indices, &entry.tensor.name) {
+                0.0
+            } else if let Some(selection) = doubtful.selection
+                && let allowed = selection.allowed(self.options.rtol)
+                && let Some(apart) = selection.accepts(indices, &doubtful.got, allowed)
+            {
+                apart
+            } else {
                 continue;
-            }
+            };
             let TensorReport { name, shape, .. } = entry.tensor.clone();
             let problem = self.undeclared(&name, Some(indices.dtype), &shape);
-            if let Some(entry) = self.outputs.get_mut(place) {
+            if let Some(entry) = self.outputs.get_mut(doubtful.place) {
                 entry.problem = problem;
                 let count = entry.difference.as_ref().map_or(0, |found| found.wrong);
+                let equal = match apart {
+                    0.0 => "equal elements".to_owned(),
+                    apart => {
+                        format!("elements that are equal but for rounding (relative difference {apart:.1e})")
+                    }
+                };
                 let all = entry.got.elements;
                 entry.remarks.push(format!(
-                    "{count} of {all} indices differ from the expected ones, and select equal elements"
+                    "{count} of {all} indices differ from the expected ones, and select {equal}"
                 ));
             }
         }
+    }
+
+    /// Whether the program returns the values of the sort whose indices the output `name` has, and the indices select them.
+    fn selects_equal_keys(&self, doubtful: &Doubtful<'_>, indices: &LazyTensor, name: &str) -> bool {
+        let Some((values, axis)) = self.written.sorted(name) else { return false };
+        let beside = self.outputs.iter().position(|output| output.tensor.name == values);
+        let values = beside.and_then(|place| self.wanted.get(place).copied().flatten());
+        let equal = |values| ties::select_equal_keys(values, indices, &doubtful.got, axis);
+        values.and_then(equal) == Some(true)
     }
 
     /// Whether outputs are wrong because they are the program's in another order.

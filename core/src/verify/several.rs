@@ -111,6 +111,6 @@ impl Recorder {
 
     pub(super) fn expected(self) -> Expected {
         let Self { outputs, names, states, random } = self;
-        Expected { outputs, names, states, random, floors: None }
+        Expected { outputs, names, states, random, ..Expected::default() }
     }
 }

@@ -188,8 +188,7 @@ graph {
         let mut case = Case::new("traced", vec![("x".to_owned(), floats(&[5.0, 7.0, 5.0, 5.0]))]);
         let outputs = vec![floats(&values), LazyTensor::inline(DType::I64, vec![3], bytes(&indices))];
         let outputs = if text.contains("as values") { outputs } else { outputs[1..].to_vec() };
-        case.expected =
-            Some(Expected { outputs, names: Vec::new(), states: Vec::new(), random: false, floors: None });
+        case.expected = Some(Expected { outputs, ..Expected::default() });
         let against = Against { cases: vec![case], ..Against::default() };
         let host = Host::new(&[&onnxport_reference::ROOT]).unwrap();
         let runtime = Executor::find(&host, Some("reference")).unwrap().open(&[]).unwrap();

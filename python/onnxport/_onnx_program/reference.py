@@ -114,6 +114,15 @@ def _compared(script: Any, eager: Eager) -> Any:
     return Compared
 
 
+def selections(module: Any, outputs: int) -> Any:
+    """Return an object that knows what index outputs of a module selected from in its last call.
+
+    The module is changed: it also keeps these tensors.
+    """
+    script, _ = _script()
+    return script.Selections(module, outputs)
+
+
 def load(archive: str | os.PathLike[str]) -> ExportedProgram:
     """Load an archive that the user trusts, and the installed libraries of its operators."""
     script, _ = _script()

@@ -25,7 +25,7 @@ use crate::diagnose::{Code, Diagnostic, Severity};
 use crate::interpreter::{self, Python};
 
 /// What runs the program: a module for Python.
-pub const SCRIPT: &str = include_str!("program.py");
+pub const SCRIPT: &str = concat!(include_str!("selections.py"), "\n\n", include_str!("program.py"));
 /// How long PyTorch may take where the user does not say.
 const PATIENCE: Duration = Duration::from_mins(5);
 

@@ -1,7 +1,7 @@
 """Runs an exported program for onnxport, which starts this with the Python that the user has.
 
-Its arguments are ARCHIVE PARENT [trusted]. `process.py` stands before it, and has the import of
-annotations for both.
+Its arguments are ARCHIVE PARENT [trusted]. `process.py` and `selections.py` stand before it; the
+first has the import of annotations for all.
 
 Messages are safetensors files. The request has a metadata entry `cases`, a JSON list of
 `{"name", "inputs", "continues"}`, and tensors `<case>/input/<placeholder>`. A case that continues
@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from process import end_with, reason, receive, write
+    from selections import Selections
 
 FORMAT = "onnxport-expected/1"
 SPELLED = "BOOL U8 I8 U16 I16 U32 I32 U64 I64 F16 BF16 F32 F64 F8_E5M2 F8_E4M3 F8_E8M0"
@@ -323,6 +324,7 @@ class Program:
             arg.name if isinstance(getattr(arg, "value", 0), (bool, int, float)) else None
             for arg in outputs
         ]
+        self.selections = Selections(self.module, len(self.outputs))
         self.mutated: list[str] | None = None
         self.left: dict[str, Any] = {}
         self.is_wide = False
@@ -421,8 +423,15 @@ class Program:
         values = {f"{case}/output/{index}": value for index, value in enumerate(results)}
         values |= {f"{case}/state/{name}": watched[name] for name in self.mutated}
         numbers = (torch.Tensor, bool, int, float)
+        indices, kept = self.selections.take()
+        if self.is_wide:
+            # Only the noise of values is asked for.
+            indices, kept = [], {}
+        values |= {f"{case}/{key}": value for key, value in kept.items()}
         tensors = {k: dense(v) for k, v in values.items() if isinstance(v, numbers)}
         about = {"outputs": self.outputs, "states": self.mutated, "random": drew}
+        if indices:
+            about["indices"] = indices
         described = json.dumps([{"name": case, "inputs": [], **about}])
         send({"format": FORMAT, "cases": described}, tensors.items())
 

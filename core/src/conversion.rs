@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use crate::diagnose::{Code, Diagnostic, Report, Severity};
 use crate::host::Host;
-use crate::lower::{self, DimName, Names};
+use crate::lower::{self, DimName, Names, Naming};
 use crate::pipeline::{self, ConvertOptions, Converted};
 use crate::program::Program;
 use crate::pt2::{self, Archive, Parts, SampleValue};
@@ -139,6 +139,13 @@ impl Conversion {
     #[must_use]
     pub fn rename_output(mut self, old: &str, new: &str) -> Self {
         self.options.lower.output_names.rename(old.to_owned(), new.to_owned());
+        self
+    }
+
+    /// Follows a convention for the inputs and outputs that have no other names.
+    #[must_use]
+    pub fn naming(mut self, naming: Naming) -> Self {
+        self.options.lower = self.options.lower.naming(naming, &self.archive.program);
         self
     }
 

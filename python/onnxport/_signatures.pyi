@@ -239,6 +239,8 @@ class Convert(Command):
         require_dynamic: _Free | Sequence[_Free] | None = None,
         opset: int | None = None,
         validate: bool | None = None,
+        freeze_all: bool | None = None,
+        naming: Literal["torch", "huggingface", "genai", "flat"] | None = None,
         target: _Path | None = None,
         no_verify: bool | None = None,
         verify: bool | None = None,
@@ -336,6 +338,10 @@ class Convert(Command):
             opset: The ONNX opset to use.
             validate: Check the graph against the ONNX specification and the types that the
                 program states.
+            freeze_all: Give every dynamic dimension of the inputs the size that it has in
+                the example inputs; sizes of --dim take precedence.
+            naming: How to name the inputs and outputs of caches, and of a decoder after an
+                encoder.
             target: The runtime to target: onnxruntime, onnxruntime-cpu, onnx (any
                 conforming runtime), or a file that describes a runtime. A target that you name
                 must be able to run the model, and the model may use operators that only this
@@ -794,8 +800,11 @@ class Package(Command):
         input_names: _Free | Sequence[_Free] | None = None,
         output_names: _Free | Sequence[_Free] | None = None,
         dim: _Free | Sequence[_Free] | None = None,
+        buckets: _Free | Sequence[_Free] | None = None,
         opset: int | None = None,
         validate: bool | None = None,
+        freeze_all: bool | None = None,
+        naming: Literal["torch", "huggingface", "genai", "flat"] | None = None,
         target: _Path | None = None,
         no_verify: bool | None = None,
         verify: bool | None = None,
@@ -880,9 +889,16 @@ class Package(Command):
             output_names: Names for the outputs of a model, in the same form.
             dim: A name for a dynamic dimension of an input, such as encoder/x:0=batch, or a
                 fixed size.
+            buckets: Make a variant of each model for each of these sizes of a dynamic
+                dimension, such as batch=1,8,32, and list them in variants.json; can be repeated
+                for all combinations.
             opset: The ONNX opset to use.
             validate: Check the graph against the ONNX specification and the types that the
                 program states.
+            freeze_all: Give every dynamic dimension of the inputs the size that it has in
+                the example inputs; sizes of --dim take precedence.
+            naming: How to name the inputs and outputs of caches, and of a decoder after an
+                encoder.
             target: The runtime to target: onnxruntime, onnxruntime-cpu, onnx (any
                 conforming runtime), or a file that describes a runtime. A target that you name
                 must be able to run the model, and the model may use operators that only this

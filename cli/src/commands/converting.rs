@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use onnxport_core::diagnose::Report;
 use onnxport_core::ir::opset::DEFAULT_OPSET;
-use onnxport_core::lower::{DimName, LowerOptions, Names};
+use onnxport_core::lower::{DimName, LowerOptions, Names, Naming};
 use onnxport_core::pipeline::ConvertOptions;
+use onnxport_core::program::Program;
 use onnxport_core::sizes::{AxisSize, InputAxis};
 use onnxport_requests::Plugins;
 use onnxport_requests::optimizing::Optimizing;
@@ -32,6 +33,9 @@ pub(crate) struct ConvertingArguments {
     /// Give every dynamic dimension of the inputs the size that it has in the example inputs; sizes of --dim take precedence
     #[arg(long)]
     pub freeze_all: bool,
+    /// How to name the inputs and outputs of caches, and of a decoder after an encoder
+    #[arg(long, value_enum, default_value_t = Convention::Torch, value_name = "CONVENTION")]
+    naming: Convention,
     #[command(flatten)]
     targeting: Targeting,
     #[command(flatten)]
@@ -50,7 +54,31 @@ pub(crate) struct ConvertingArguments {
     pub plugins: Plugins,
 }
 
+/// A convention for names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Convention {
+    /// Inputs as in the exported program, outputs by their paths in the result: past_key_values.0.key
+    Torch,
+    /// As Hugging Face's Optimum: past_key_values.0.key and present.0.key
+    Huggingface,
+    /// As onnxruntime-genai, whose names differ from Optimum's after an encoder: past_key_self_0
+    Genai,
+    /// Outputs with _ for . in their paths
+    Flat,
+}
+
 impl ConvertingArguments {
+    /// Returns `options` with the names of the convention for `program`.
+    pub(crate) fn naming(&self, options: LowerOptions, program: &Program) -> LowerOptions {
+        let naming = match self.naming {
+            Convention::Torch => Naming::Torch,
+            Convention::Huggingface => Naming::HuggingFace,
+            Convention::Genai => Naming::GenAi,
+            Convention::Flat => Naming::Flat,
+        };
+        options.naming(naming, program)
+    }
+
     /// Returns the options for a model to be written to `output`.
     ///
     /// # Errors

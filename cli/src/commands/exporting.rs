@@ -103,13 +103,14 @@ impl Prepared {
         let output = if let Purpose::Write(path) = purpose { path } else { None };
         let options = converting.options(output)?;
         let (dims, fixed) = converting::axes(&arguments.dims);
+        let names = LowerOptions {
+            input_names: arguments.input_names.clone().unwrap_or_default(),
+            output_names: arguments.output_names.clone().unwrap_or_default(),
+            dims,
+            ..options.lower
+        };
         let options = ConvertOptions {
-            lower: LowerOptions {
-                input_names: arguments.input_names.clone().unwrap_or_default(),
-                output_names: arguments.output_names.clone().unwrap_or_default(),
-                dims,
-                ..options.lower
-            },
+            lower: converting.naming(names, conversion.program()),
             fixed,
             dynamic: arguments.require_dynamic.clone(),
             backend: BackendOptions { dry_run: matches!(purpose, Purpose::Partition), ..options.backend },

@@ -378,8 +378,9 @@ fn convert(
         given.iter().find(|(model, _)| model == name).map(|(_, names)| names.clone()).unwrap_or_default()
     };
     let (input_names, output_names) = (names(&arguments.input_names), names(&arguments.output_names));
+    let lower = LowerOptions { dims, input_names, output_names, ..options.lower };
     let options = ConvertOptions {
-        lower: LowerOptions { dims, input_names, output_names, ..options.lower },
+        lower: converting.naming(lower, conversion.program()),
         fixed,
         precision: PrecisionOptions { several: true, ..options.precision },
         separate: reweighted,

@@ -197,7 +197,12 @@ impl Driver<'_> {
             found.push((spec, value, original));
         }
         let mut problems = Vec::new();
-        let names = options.output_names.of(&own, "output", &mut problems);
+        let mut names = options.output_names.of(&own, "output", &mut problems);
+        for (name, new) in names.iter_mut().zip(options.naming.outputs(&own)) {
+            if let (false, Some(new)) = (name.1, new) {
+                *name = (new, true);
+            }
+        }
         for ((spec, value, original), (name, chosen)) in found.into_iter().zip(names) {
             if chosen && taken.contains(&name) {
                 let message = format!("the name `{name}` is taken by an input or another output");

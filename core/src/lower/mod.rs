@@ -14,12 +14,14 @@ mod functions;
 mod interface;
 mod metadata;
 mod names;
+mod naming;
 mod suggest;
 mod unresolved;
 
 pub(crate) use callbacks::{host_table, origin_of};
 pub use interface::{DimName, input_names, program_input};
 pub use names::Names;
+pub use naming::Naming;
 
 use crate::diagnose::{Diagnostic, Report};
 use crate::host::Host;
@@ -38,6 +40,8 @@ pub struct LowerOptions {
     pub input_names: Names,
     /// Names of the outputs that the program returns.
     pub output_names: Names,
+    /// The convention for the names of other outputs.
+    pub naming: Naming,
     /// Names of dimensions.
     pub dims: Vec<DimName>,
     /// Record on inputs, weights and outputs their role in the program.
@@ -51,9 +55,27 @@ impl Default for LowerOptions {
             opset: DEFAULT_OPSET,
             input_names: Names::Own,
             output_names: Names::Own,
+            naming: Naming::Torch,
             dims: Vec::new(),
             provenance: false,
         }
+    }
+}
+
+impl LowerOptions {
+    /// Follows a convention for the inputs and outputs of `program` that have no names yet.
+    #[must_use]
+    pub fn naming(mut self, naming: Naming, program: &Program) -> Self {
+        self.naming = naming;
+        let own: Vec<String> = input_names(program, &Names::Own).into_iter().map(|(own, _)| own).collect();
+        for (own, new) in own.iter().zip(naming.inputs(&own)) {
+            if let Some(new) = new
+                && self.input_names.leaves(own)
+            {
+                self.input_names.rename(own.clone(), new);
+            }
+        }
+        self
     }
 }
 

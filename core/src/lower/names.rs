@@ -28,6 +28,15 @@ impl Names {
         }
     }
 
+    /// Whether `own` of the program keeps its name.
+    pub(super) fn leaves(&self, own: &str) -> bool {
+        match self {
+            Self::Own => true,
+            Self::InOrder(_) => false,
+            Self::Renamed(pairs) => pairs.iter().all(|(old, _)| old != own),
+        }
+    }
+
     /// Returns the names of the program's `own`, and whether the user chose each; `what` is `input` or `output`.
     /// Defects of the names go to `problems`.
     pub(super) fn of(

@@ -107,7 +107,8 @@ def test_an_encoder_and_a_decoder_repeat_generate(build, tmp_path):
         generate(model, given(model, 3, 6), 3)
     assert list(seen.phases) == ["prefill", "decode"]
     folder = tmp_path / "model"
-    programs = seen.export_all(folder, verify=True)
+    options = {"naming": "huggingface"}
+    programs = seen.export_all(folder, verify=True, options=options)
     names = ["encoder", "decoder_prefill", "decoder_decode"]
     assert list(programs) == names
     assert {file.name for file in folder.iterdir()} == {
@@ -119,21 +120,20 @@ def test_an_encoder_and_a_decoder_repeat_generate(build, tmp_path):
     expected = generate(model, inputs, 6)
 
     feeds = {model.main_input_name: inputs.numpy()}
-    feeds["attention_mask"] = np.ones(inputs.shape[:2], np.int64)
-    hidden = run(encoder, feeds)["last_hidden_state"]
-    feeds["encoder_outputs_last_hidden_state"] = hidden
-    feeds["decoder_input_ids"] = np.full((1, 1), model.generation_config.decoder_start_token_id)
-    # The cache is what both return beside the logits, in the order of its inputs.
-    cache = [port.name for port in decode.get_inputs() if port.name.startswith("past_key_values")]
+    mask = np.ones(inputs.shape[:2], np.int64)
+    hidden = run(encoder, {**feeds, "attention_mask": mask})["last_hidden_state"]
+    feeds = {"encoder_hidden_states": hidden, "encoder_attention_mask": mask}
+    feeds["input_ids"] = np.full((1, 1), model.generation_config.decoder_start_token_id)
     for step in range(expected.shape[1]):
         found = run(prefill if step == 0 else decode, feeds)
-        logits = found.pop("logits")[:, -1]
+        logits = found["logits"][:, -1]
         torch.testing.assert_close(
             torch.from_numpy(logits), expected[:, step], atol=1e-4, rtol=1e-4
         )
-        held = [value for name, value in found.items() if name.startswith("past_key_values")]
-        feeds.update(zip(cache, held, strict=True))
-        feeds["decoder_input_ids"] = logits.argmax(-1)[:, None]
+        cache = [name for name in found if name.startswith("present.")]
+        assert len(cache) == 2 * 2 * 2, "keys and values of both caches of both layers"
+        feeds |= {name.replace("present", "past_key_values"): found[name] for name in cache}
+        feeds["input_ids"] = logits.argmax(-1)[:, None]
 
 
 def test_recurrent_states_have_two_phases(tmp_path):

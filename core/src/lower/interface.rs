@@ -183,7 +183,9 @@ impl Driver<'_> {
         // A missing output has already been reported, but its name is known.
         let mut own = Vec::new();
         let mut found = Vec::new();
-        let mut known = taken.clone();
+        // The user's and the convention's names for inputs do not change the program's names for outputs.
+        let mut known: BTreeSet<String> =
+            user_inputs(program).map(|(spec, _)| spec.name.clone()).chain(self.initializer_names()).collect();
         for (at, (spec, arg)) in returned.into_iter().enumerate() {
             let given = recorded.values.get(at).filter(|name| !name.is_empty()).cloned();
             let value = self.output_value(scope, arg);
@@ -238,8 +240,13 @@ impl Driver<'_> {
     fn input_names(&self) -> BTreeSet<String> {
         let graph = &self.model.graph;
         let inputs = graph.blocks[graph.main()].inputs.iter();
-        let initializers = graph.initializers.iter().map(|i| &i.value);
-        inputs.chain(initializers).filter_map(|v| graph.values[*v].name.as_ref().map(String::from)).collect()
+        let names = inputs.filter_map(|v| graph.values[*v].name.as_ref().map(String::from));
+        names.chain(self.initializer_names()).collect()
+    }
+
+    fn initializer_names(&self) -> impl Iterator<Item = String> {
+        let graph = &self.model.graph;
+        graph.initializers.iter().filter_map(|i| graph.values[i.value].name.as_ref().map(String::from))
     }
 
     fn add_output(&mut self, value: ValueId, name: String) {

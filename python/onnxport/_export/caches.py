@@ -133,8 +133,11 @@ def _part(layer: Any, name: str, value: Any, column: list[Any]) -> Any:
 def _length_of(cache: Any, layer: Any, length: Any) -> dict[str, int] | None:
     """Return the layer whose keys are as long as the sequence that a sliding window has seen.
 
-    A layer with full attention keeps the whole sequence, and a window does until it is full.
+    A layer with full attention keeps the whole sequence, and a window does until it is full. The
+    length of a static cache is a tensor, which is an input.
     """
+    if isinstance(length, torch.Tensor):
+        return None
     full = (i for i, one in enumerate(cache.layers) if not getattr(one, "is_sliding", False))
     for index in (*full, cache.layers.index(layer)):
         keys = getattr(cache.layers[index], "keys", None)

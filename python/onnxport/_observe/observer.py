@@ -121,7 +121,7 @@ class Observer:
             return outputs
 
         # Callers inspect the signature to find the arguments.
-        watching.__signature__ = inspect.signature(watched)  # type: ignore[attr-defined]
+        watching.__signature__ = _shown(inspect.signature(watched))  # type: ignore[attr-defined]
         own = vars(model).get(method_name)
         setattr(model, method_name, watching)
         try:
@@ -325,6 +325,17 @@ class Observer:
         if not self.calls:
             return "no call was recorded"
         return "\n".join([f"{len(self.calls)} calls", *map(str, self.axes)])
+
+
+def _shown(signature: inspect.Signature) -> inspect.Signature:
+    """Return the signature that callers see.
+
+    `generate` of transformers encodes images in advance if the model takes `mm_encoder_outputs`, a
+    list with a tensor for each image, which an exported model cannot take. Otherwise it gives the
+    pixels to the first step.
+    """
+    shown = [one for one in signature.parameters.values() if one.name != "mm_encoder_outputs"]
+    return signature.replace(parameters=shown)
 
 
 def _submodule(model: torch.nn.Module, path: str) -> torch.nn.Module:

@@ -164,6 +164,103 @@ def test_recurrent_states_have_two_phases(tmp_path):
         feeds["input_ids"] = logits.argmax(-1)[:, None]
 
 
+def test_a_static_cache_is_written_in_place(tmp_path):
+    longest = 16
+    config = transformers.LlamaConfig(
+        vocab_size=128,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+    )
+    model = ready(transformers.LlamaForCausalLM(config), tokens(2, 5), {})
+    model.generation_config.pad_token_id = 0
+
+    def generated(batch, length, steps):
+        cache = transformers.StaticCache(config, max_cache_len=longest)
+        more = {"past_key_values": cache, "disable_compile": True}
+        return generate(model, tokens(batch, length), steps, **more)
+
+    with onnxport.observe(model) as seen:
+        generated(2, 5, 4)
+        generated(3, 6, 3)
+    assert list(seen.phases) == ["prefill", "decode"]
+    programs = seen.export_all(tmp_path / "model", verify=True)
+    prefill, decode = (session(tmp_path / "model" / f"{name}.onnx") for name in programs)
+    expected = generated(1, 9, 6)
+    feeds = {"input_ids": tokens(1, 9).numpy(), "position_ids": np.arange(9)[None]}
+    feeds |= {f"past_key_values_cumulative_length_{layer}": np.array(0) for layer in range(2)}
+    for step in range(expected.shape[1]):
+        found = run(prefill if step == 0 else decode, feeds)
+        logits = found["logits"][:, -1]
+        torch.testing.assert_close(
+            torch.from_numpy(logits), expected[:, step], atol=1e-4, rtol=1e-4
+        )
+        for layer in range(2):
+            for part in ("key", "value"):
+                cache = found[f"past_key_values.{layer}.{part}"]
+                assert cache.shape[2] == longest
+                feeds[f"past_key_values_{part}_cache_{layer}"] = cache
+            length = found[f"past_key_values.cumulative_length.{layer}"]
+            assert length == 9 + step
+            feeds[f"past_key_values_cumulative_length_{layer}"] = length
+        feeds["input_ids"] = logits.argmax(-1)[:, None]
+        feeds["position_ids"] = np.array([[9 + step]])
+        feeds["attention_mask"] = (np.arange(longest) <= 9 + step)[None, None, None]
+
+
+def llava():
+    sizes = {
+        "vocab_size": 128,
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+    }
+    vision = transformers.CLIPVisionConfig(image_size=32, patch_size=8, projection_dim=16, **sizes)
+    text = transformers.LlamaConfig(num_key_value_heads=2, **sizes)
+    config = transformers.LlavaConfig(
+        text_config=text, vision_config=vision, image_token_index=127, image_token_id=127
+    )
+    return transformers.LlavaForConditionalGeneration(config)
+
+
+def test_a_vision_language_model_takes_pixels_in_the_first_step(tmp_path):
+    def question(length):
+        image = torch.full((1, 16), 127)
+        pixels = torch.randn(1, 3, 32, 32, generator=torch.Generator().manual_seed(length))
+        return torch.cat([image, tokens(1, length)], 1), pixels
+
+    model = llava()
+    ids, pixels = question(5)
+    model = ready(model, ids, {"pixel_values": pixels})
+    model.generation_config.pad_token_id = 0
+    with onnxport.observe(model) as seen:
+        generate(model, ids, 4, pixel_values=pixels)
+        ids, pixels = question(7)
+        generate(model, ids, 3, pixel_values=pixels)
+    options = {"naming": "huggingface"}
+    programs = seen.export_all(tmp_path / "model", verify=True, options=options)
+    assert list(programs) == ["prefill", "decode"]
+    prefill, decode = (session(tmp_path / "model" / f"{name}.onnx") for name in programs)
+    ids, pixels = question(11)
+    expected = generate(model, ids, 6, pixel_values=pixels)
+    positions = np.arange(ids.shape[1])[None]
+    feeds = {"input_ids": ids.numpy(), "pixel_values": pixels.numpy(), "position_ids": positions}
+    for step in range(expected.shape[1]):
+        found = run(prefill if step == 0 else decode, feeds)
+        logits = found["logits"][:, -1]
+        torch.testing.assert_close(
+            torch.from_numpy(logits), expected[:, step], atol=1e-4, rtol=1e-4
+        )
+        cache = [name for name in found if name.startswith("present.")]
+        assert len(cache) == 2 * 2, "keys and values of both layers"
+        feeds |= {name.replace("present", "past_key_values"): found[name] for name in cache}
+        feeds["input_ids"] = logits.argmax(-1)[:, None]
+        feeds["position_ids"] = feeds["position_ids"][:, -1:] + 1
+
+
 def test_pixels_of_the_first_step_alone_are_a_phase():
     class Captioner(torch.nn.Module):
         def forward(self, ids, past_key_values, pixels=None):

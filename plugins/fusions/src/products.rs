@@ -15,7 +15,7 @@ rules! {
     /// the model is written. It gains nothing by itself, and runs where it is asked for.
     packed_qkv (opset = 13..):
         (MatMul(x, const q: [D, Q]), MatMul(x, const k: [D, K]), MatMul(x, const v: [D, V]))
-        if x.rank() == Some(3)
+        if has_three_axes(x)
         => split(cx, cx.matmul(x, Weight::concat(&[q, k, v].map(ValueRef::weight), 1).value()?), [Q, K, V]);
 
     /// The same with the weights as PyTorch's linear layers have them, a row for each output: they lie one behind the
@@ -26,12 +26,17 @@ rules! {
             MatMul(x, Transpose(const k: [K, D], perm = [1, 0])),
             MatMul(x, Transpose(const v: [V, D], perm = [1, 0]))
         )
-        if x.rank() == Some(3)
+        if has_three_axes(x)
         => split(
             cx,
             cx.matmul(x, cx.transpose(Weight::concat(&[q, k, v].map(ValueRef::weight), 0).value()?, &[1, 0])),
             [Q, K, V]
         );
+}
+
+/// Whether `x` has three axes.
+fn has_three_axes(x: ValueRef<'_>) -> Res<()> {
+    if x.rank() == Some(3) { Ok(()) } else { Err("the factor does not have three axes".into()) }
 }
 
 /// The parts of `product` along its last axis, `widths` wide.

@@ -24,10 +24,15 @@ rules! {
     concat_of_slices: Concat(Slice(x, ..), axis = axis, ..) if follow(matched, x, axis) => x;
 
     /// One part, which is all.
-    split_of_one: Split(x, ..) if matched.root().outputs().len() == 1 => x;
+    split_of_one: Split(x, ..) if has_one_part(matched) => x;
 
     /// Joined tensors, split where they were joined.
     split_of_concat: Split(shared Concat(_, axis = axis, ..), ..) => taken_apart(cx, axis);
+}
+
+/// Whether the root gives one part.
+fn has_one_part(matched: &Matched<'_>) -> Res<()> {
+    if matched.root().outputs().len() == 1 { Ok(()) } else { Err("it gives several parts".into()) }
 }
 
 /// The tensors that a `Concat` joins, with their extents along `axis`.

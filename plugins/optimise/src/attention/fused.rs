@@ -44,14 +44,22 @@ rules! {
 }
 
 /// Whether only the scores use `bias`, if there is one, so that nothing guards rows that it closes.
-fn is_unguarded(bias: Option<ValueRef<'_>>) -> bool {
-    bias.is_none_or(|bias| bias.constant().is_some() || bias.only_use().is_some())
+fn is_unguarded(bias: Option<ValueRef<'_>>) -> Res<()> {
+    if bias.is_none_or(|bias| bias.constant().is_some() || bias.only_use().is_some()) {
+        Ok(())
+    } else {
+        Err("the bias has other readers, which may guard closed rows".into())
+    }
 }
 
 /// Whether `closed` is minus infinity.
-fn is_closed(closed: ValueRef<'_>) -> bool {
+fn is_closed(closed: ValueRef<'_>) -> Res<()> {
     let numbers = closed.constant().and_then(|closed| closed.floats());
-    matches!(numbers.as_deref(), Some([number]) if *number == f64::NEG_INFINITY)
+    if matches!(numbers.as_deref(), Some([number]) if *number == f64::NEG_INFINITY) {
+        Ok(())
+    } else {
+        Err("the mask does not close scores by minus infinity".into())
+    }
 }
 
 /// Keys `[B, S, H, D]` with their heads in front.

@@ -11,7 +11,7 @@ rules! {
             Where(mask, Softmax(Where(mask, scores, const low), axis = -1), 0),
             v: [.., _, _]
         )
-        if is_lowest(low) && has_last(mask)
+        if is_lowest(low).and_then(|()| has_last(mask))
         => masked(cx, scores, mask, v);
 
     /// A softmax whose rows of NaN, which are masked everywhere, are made zero before a product: they are made zero after the
@@ -19,26 +19,42 @@ rules! {
     guarded_softmax (class = bounded(relative = 1e-6, ulps = 4, finite), opset = 13.., priority = 1):
         let weights = soft @ Softmax(_, axis = -1);
         MatMul(Where(IsNaN(weights), 0, weights), v: [.., _, _])
-        if soft.output(0).is_some_and(|weights| weights.rank() > Some(1) && has_last(weights))
+        if has_rows(soft)
         => guarded(cx, soft, v);
 }
 
 /// Whether rows of `value` have elements at every size: ONNX Runtime reduces an empty row to an empty one.
-fn has_last(value: ValueRef<'_>) -> bool {
+fn has_last(value: ValueRef<'_>) -> Res<()> {
     let last = value.shape().and_then(|shape| shape.last().copied());
-    last.is_some_and(|dim| dim.as_const().unwrap_or_else(|| value.graph().dim_range(dim).min) > 0)
+    if last.is_some_and(|dim| dim.as_const().unwrap_or_else(|| value.graph().dim_range(dim).min) > 0) {
+        Ok(())
+    } else {
+        Err("its rows may be empty".into())
+    }
+}
+
+/// Whether a softmax has several rows, none of them empty.
+fn has_rows(soft: NodeRef<'_>) -> Res<()> {
+    let weights = soft.output(0).ok_or("the softmax makes nothing")?;
+    if weights.rank() > Some(1) { has_last(weights) } else { Err("the softmax is not of rows".into()) }
 }
 
 /// Whether `low` is so low that its exponential beside a usual score is zero.
-fn is_lowest(low: ValueRef<'_>) -> bool {
-    let dtype = low.dtype();
-    let Some(numbers) = low.constant().and_then(|low| low.floats()) else { return false };
-    let bound = match dtype {
-        Some(DType::F32 | DType::F64 | DType::BF16) => -1e30,
-        Some(DType::F16) => -65504.0,
-        _ => return false,
+fn is_lowest(low: ValueRef<'_>) -> Res<()> {
+    let bound = match low.dtype() {
+        Some(DType::F32 | DType::F64 | DType::BF16) => Some(-1e30),
+        Some(DType::F16) => Some(-65504.0),
+        _ => None,
     };
-    matches!(numbers.as_slice(), [number] if *number <= bound)
+    let number = match low.constant().and_then(|low| low.floats()).as_deref() {
+        Some([number]) => Some(*number),
+        _ => None,
+    };
+    if number.zip(bound).is_some_and(|(number, bound)| number <= bound) {
+        Ok(())
+    } else {
+        Err("masked scores are not low enough".into())
+    }
 }
 
 fn masked<'h>(

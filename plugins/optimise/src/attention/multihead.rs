@@ -10,7 +10,7 @@ rules! {
     heads_with_the_batch (class = exact, opset = 13..):
         let rows = Reshape(x: [S, B, E], _, ..);
         let turned = Transpose(rows: [S, _, D], perm = [1, 0, 2]);
-        Reshape(turned: [_, S, D], _, ..) if heads(matched, [B, S, E, D]).is_ok()
+        Reshape(turned: [_, S, D], _, ..) if heads(matched, [B, S, E, D]).map(|_| ())
         => divided(cx, x, [B, S, E, D]);
 
     /// Splits query, key and value from one value directly, without an axis of size 3 and a transpose.
@@ -18,7 +18,7 @@ rules! {
         let apart = Transpose(Reshape(x: [S, B, P], _, ..): [1, S, B, 3, E], perm = [3, 1, 2, 0, 4]);
         let all = shared Squeeze(apart, 3);
         (Gather(all, const q, axis = 0), Gather(all, const k, axis = 0), Gather(all, const v, axis = 0))
-        if known(x).is_ok() && are_in_order([q, k, v]) && is_thrice(P, E)
+        if known(x).and_then(|_| are_in_order([q, k, v])).and_then(|()| is_thrice(P, E))
         => split(cx, x, E);
 
     /// Computes the product with the batch first, so that only the heads are transposed.
@@ -30,7 +30,7 @@ rules! {
             Transpose(Reshape(parts.1, _, ..): [S, B, H, D], perm = q),
             Transpose(Reshape(parts.2, _, ..): [S, B, H, D], perm = r)
         )
-        if known(x).is_ok() && matches!(axis.int(), Some(-1 | 2)) && widths.extents() == Some(vec![3])
+        if known(x).and_then(|_| has_three_parts(axis, widths))
         => projected(cx, [x, w, bias, widths], [H, D], [p, q, r]);
 
     /// Computes the output projection with the batch first, so that only the heads are transposed back.
@@ -38,7 +38,7 @@ rules! {
         let rows = Reshape(Transpose(heads: [B, _, S, _], perm = [2, 0, 1, 3]), _, ..);
         let product = Gemm(rows: [_, E], w, bias: [N], transA = 0, transB = turn, alpha = 1.0, beta = 1.0);
         Transpose(Reshape(product, _, ..): [S, B, N], perm = [1, 0, 2])
-        if known(heads).is_ok()
+        if known(heads).map(|_| ())
         => returned(cx, heads, [w, bias], turn, E);
 }
 
@@ -64,14 +64,36 @@ fn divided<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, extents: [Dim; 4]) -> Res<Valu
 }
 
 /// Whether these are the single numbers 0, 1, 2.
-fn are_in_order(places: [ValueRef<'_>; 3]) -> bool {
-    places.iter().zip(0..).all(|(place, at)| {
-        place.rank() == Some(0) && place.constant().and_then(|c| c.ints()).as_deref() == Some(&[at])
-    })
+fn are_in_order(places: [ValueRef<'_>; 3]) -> Res<()> {
+    for (place, at) in places.iter().zip(0..) {
+        if place.rank() != Some(0) {
+            return Err("a part is taken with its axis".into());
+        }
+        if place.constant().and_then(|c| c.ints()).as_deref() != Some(&[at]) {
+            return Err("the parts are not taken in order".into());
+        }
+    }
+    Ok(())
 }
 
-fn is_thrice(whole: Dim, part: Dim) -> bool {
-    whole.as_const().is_some_and(|whole| part.as_const().and_then(|part| part.checked_mul(3)) == Some(whole))
+fn is_thrice(whole: Dim, part: Dim) -> Res<()> {
+    let whole = whole.as_const().ok_or("the width of all parts is not known")?;
+    if part.as_const().and_then(|part| part.checked_mul(3)) == Some(whole) {
+        Ok(())
+    } else {
+        Err("a part is not a third of the whole".into())
+    }
+}
+
+/// Whether the last of three axes is split into three parts.
+fn has_three_parts(axis: &Attribute, widths: ValueRef<'_>) -> Res<()> {
+    if !matches!(axis.int(), Some(-1 | 2)) {
+        return Err("it is not the last axis that is split".into());
+    }
+    if widths.extents() != Some(vec![3]) {
+        return Err("it is not split into three parts".into());
+    }
+    Ok(())
 }
 
 fn split<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, width: Dim) -> Res<Vec<ValueRef<'h>>> {

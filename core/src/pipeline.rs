@@ -223,7 +223,7 @@ pub fn convert(host: &Host, mut program: Program, options: &ConvertOptions) -> R
     let legal = clock.time("legalise", || legalise::legalise(&mut model, &options.legalise))?;
     let (legalised, notes) = legal;
     if !legalised.computed.is_empty() || !legalised.replaced.is_empty() {
-        optimised.merged += optimise::merge(&mut model, &optimising);
+        optimise::clean_forms(&mut model, &optimising, &mut optimised);
     }
     diagnostics.extend(notes);
     let mut partitioned = None;

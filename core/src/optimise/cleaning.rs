@@ -3,10 +3,10 @@
 use super::engine::Engine;
 use super::report::Optimised;
 use super::{Level, OptimiseOptions};
-use crate::clean::{self, Cleaned, Growth, clean, weights};
+use crate::clean::{self, Cleaned, Growth, apart, clean, weights};
 use crate::ir::Model;
 use crate::ops::infer::complete_all;
-use crate::trace;
+use crate::{tidy, trace};
 
 /// The limit on rounds of rules. After the third round there is rarely anything left to do.
 const ROUNDS: usize = 16;
@@ -29,10 +29,24 @@ fn leaves(options: &OptimiseOptions) -> bool {
     options.fold == 0 || options.stop_after.is_some()
 }
 
-/// Merges nodes of target-specific forms with equal nodes of the model, as far as the options allow; returns the number
-/// of removed nodes.
-pub fn merge(model: &mut Model, options: &OptimiseOptions) -> usize {
-    if options.level == Level::Nothing || leaves(options) { 0 } else { clean::merge(model) }
+/// Cleans a model whose nodes were replaced by forms for the target: these reshape weights and compute shapes, which are
+/// often constants. If weights are supplied separately or were narrowed, equal nodes are merged and nothing is folded.
+pub fn clean_forms(model: &mut Model, options: &OptimiseOptions, done: &mut Optimised) {
+    if options.level == Level::Nothing || leaves(options) {
+        return;
+    }
+    if options.separate {
+        done.merged += clean::merge(model);
+        return;
+    }
+    let mut room = Growth::from_model(model);
+    let cleaned = run(model, options, &mut room);
+    if cleaned.total() > 0 {
+        tidy::model(model);
+        tidy::names(&mut model.graph);
+        apart(&mut model.graph);
+    }
+    done.add(cleaned);
 }
 
 impl Engine<'_> {

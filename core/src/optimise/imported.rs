@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::{Level, OptimiseOptions, Optimised, equal, merge, optimise, order, outline};
+use super::{Level, OptimiseOptions, Optimised, clean_forms, equal, optimise, order, outline};
 use crate::clean::once;
 use crate::diagnose::{Code, Diagnostic, Report, Severity};
 use crate::host::Host;
@@ -81,7 +81,7 @@ pub fn imported(
     diagnostics.splice(0..0, equalities);
     diagnostics.extend(notes);
     if !legalised.computed.is_empty() || !legalised.replaced.is_empty() {
-        optimised.merged += merge(&mut model, options);
+        clean_forms(&mut model, options, &mut optimised);
     }
     once(&mut model.graph);
     optimised.memory = order(&mut model, options);

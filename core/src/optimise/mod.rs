@@ -31,7 +31,7 @@ mod unused;
 mod view;
 
 pub use crate::rules::{Bound, Catalog, Class, Listed, Names, names};
-pub use cleaning::merge;
+pub use cleaning::clean_forms;
 pub use imported::{Rewritten, imported};
 pub use level::Level;
 pub use matched::Matched;

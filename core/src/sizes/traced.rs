@@ -37,7 +37,7 @@ pub fn traced(
     for determined in [&plain as &dyn Fn(Dim) -> Option<SymId>, &linear] {
         for (input, axis, dim) in axes() {
             let Some(symbol) = determined(dim).filter(|symbol| !known.contains(symbol)) else { continue };
-            let hint = traced.eval(dim, &|symbol| traced.get(symbol).hint);
+            let hint = symbols.eval(dim, &|symbol| traced.get(symbol).hint);
             let size = hint.and_then(|size| u64::try_from(size).ok()).or_else(|| example(input, axis));
             if let Some(size) = size {
                 known.insert(symbol);

@@ -18,7 +18,7 @@ use crate::legalise::{self, LegaliseOptions, Legalised};
 use crate::lower::{self, LowerOptions, OutputNames};
 use crate::meta::{self, Checked};
 use crate::normalise;
-use crate::onnx::{CHANGED_KEY, FIXED_KEY, SIZES_KEY, SizeRanges};
+use crate::onnx::{CHANGED_KEY, FIXED_KEY, GUARDS_KEY, SIZES_KEY, SizeRanges};
 use crate::optimise::{self, Level, OptimiseOptions, Optimised};
 use crate::precision::{self, Changed, PrecisionOptions};
 use crate::program::Program;
@@ -40,6 +40,8 @@ pub struct ConvertOptions {
     pub provenance: bool,
     /// Sizes to specialize the model to, of inputs by the model's names or the program's.
     pub fixed: Vec<AxisSize>,
+    /// Add an output that tells whether the sizes of inputs are ones that the program takes.
+    pub guards: bool,
     /// Axes that must be dynamic, of inputs by the model's names or the program's.
     pub dynamic: Vec<InputAxis>,
     /// The options of decompositions.
@@ -76,6 +78,9 @@ pub const STAGES: [&str; 12] = [
     "validate",
     "write",
 ];
+
+/// How many conditions a message shows.
+const SHOWN: usize = 4;
 
 /// A converted model, ready to be written.
 #[derive(Debug)]
@@ -234,6 +239,9 @@ pub fn convert(host: &Host, mut program: Program, options: &ConvertOptions) -> R
     }
     optimised.memory = optimise::order(&mut model, &optimising);
     optimised.outlined = optimise::outline(&mut model, &optimising);
+    if options.guards {
+        diagnostics.extend(check_sizes(&mut model, &effective));
+    }
     if options.validate {
         let found = clock.time("validate", || valid::validate(&model, &stated));
         let report = Report { diagnostics: found, origins: model.origins.clone() };
@@ -325,6 +333,24 @@ fn sizes_of(host: &Host, program: &Program, options: &ConvertOptions) -> Result<
     let required: Vec<InputAxis> = options.dynamic.iter().map(named).collect();
     sizes::require(program, &effective, &required)?;
     Ok(effective)
+}
+
+/// Adds the output that checks sizes; returns a warning about conditions that it does not check.
+fn check_sizes(model: &mut Model, effective: &sizes::Effective) -> Option<Diagnostic> {
+    let emitted = sizes::emit(model, &effective.checks);
+    if let Some(guard) = &emitted.output {
+        model.metadata.push((GUARDS_KEY.to_owned(), serde_json::json!(guard).to_string()));
+        model.metadata.sort();
+    }
+    if emitted.unchecked.is_empty() {
+        return None;
+    }
+    let message = "`--emit-guards`: the model does not check some conditions on sizes";
+    let warning = Diagnostic::warning(Code::LOWER_RANGE, message);
+    let warning = emitted.unchecked.iter().take(SHOWN).fold(warning, |all, one| all.note(one.clone()));
+    Some(
+        warning.help("check them before you run the model; the metadata `onnxport.guards` lists all of them"),
+    )
 }
 
 /// Holds the program against itself.

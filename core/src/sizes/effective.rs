@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use super::Port;
-use super::conditions::{self, Condition};
+use super::checks::Checks;
+use super::conditions::{self, Condition, Related};
 use super::constraints::Relation;
 use super::solver::{Held, Prepared, Solver, symbols_in};
 use crate::diagnose::{Code, Diagnostic, OriginId, Severity};
@@ -41,6 +42,8 @@ pub struct Effective {
     pub unread: Vec<Reason>,
     /// Whether the conditions contradict each other, so that no size satisfies all of them.
     pub empty: bool,
+    /// The ranges and conditions, to be checked in the model.
+    pub checks: Checks,
 }
 
 /// A symbol that has fewer sizes than was declared.
@@ -95,13 +98,15 @@ pub fn effective(program: &Program, schemas: &Schemas, naming: &Naming) -> Effec
         }
     }
     let sizes: BTreeSet<SymId> = of_inputs(&symbols, &ports);
-    solve(program, schemas, naming, (&ports, symbols, &sizes)).unwrap_or_else(|Empty| Effective {
-        unread: conditions::read(program, &mut program.symbols.clone(), &ports, schemas)
-            .iter()
-            .map(Reason::from)
-            .collect(),
-        empty: true,
-        ..Effective::default()
+    solve(program, schemas, naming, (&ports, symbols, &sizes)).unwrap_or_else(|Empty| {
+        let read = conditions::read(program, &mut program.symbols.clone(), &ports, schemas);
+        let unread = read.iter().map(|condition| condition.text.clone()).collect();
+        Effective {
+            unread: read.iter().map(Reason::from).collect(),
+            empty: true,
+            checks: Checks { unread, ..Checks::default() },
+            ..Effective::default()
+        }
     })
 }
 
@@ -136,6 +141,7 @@ fn solve(
     let mut effective = Effective::default();
     let mut spoken: BTreeSet<SymId> = sizes.clone();
     spoken.extend(solver.all.iter().flat_map(|condition| condition.symbols.iter().copied()));
+    effective.checks.all = ranges(&mut solver, &spoken);
     let named = |id| range_of(&solver, id, axes(&solver.symbols, ports, id, naming));
     effective.stated.dims = spoken.iter().map(|id| named(*id)).collect();
     for id in spoken {
@@ -158,7 +164,37 @@ fn solve(
         });
     }
     list(&mut effective, (&mut solver, &mut declared), &read, program);
+    effective.checks.unread = effective.unread.iter().map(|reason| reason.text.clone()).collect();
+    let axes = ports.iter().flat_map(|port| {
+        let name = model_name(naming, port.name);
+        port.dims.iter().enumerate().map(move |(axis, dim)| (name.to_owned(), axis, *dim))
+    });
+    effective.checks.axes = axes.collect();
+    effective.checks.symbols = solver.symbols;
     Ok(effective)
+}
+
+/// The ranges of symbols as conditions.
+fn ranges(solver: &mut Solver, symbols: &BTreeSet<SymId>) -> Vec<Vec<Related>> {
+    let mut all = Vec::new();
+    for id in symbols {
+        let Range { min, max } = solver.symbols.get(*id).range;
+        let grid = solver.grid(*id);
+        let name = solver.symbols.get(*id).name.clone();
+        let size = solver.symbols.symbol(&name);
+        // PyTorch states that a size is at least 2 unless the user states less; programs mostly take smaller ones.
+        if let Some(min) = min.filter(|min| *min > OPEN) {
+            all.push(vec![(size, Relation::AtLeast, Dim::Const(min))]);
+        }
+        if let Some(max) = max {
+            all.push(vec![(size, Relation::AtMost, Dim::Const(max))]);
+        }
+        if grid.step > 1 {
+            let rest = solver.symbols.modulo(size, Dim::Const(grid.step));
+            all.push(vec![(rest, Relation::Equal, Dim::Const(grid.start))]);
+        }
+    }
+    all
 }
 
 /// The conditions on this symbol alone that do not hold for every declared size.
@@ -215,6 +251,7 @@ fn list(
             }
         }
         effective.stated.conditions.push(stated(expression.clone(), condition.origin, program));
+        effective.checks.all.push(condition.any.clone());
         if several && declared.held(index) == Held::Sometimes {
             effective.related.push(Relating { symbols, expression, is_equality, reason: condition.into() });
         }
@@ -256,8 +293,7 @@ fn of_inputs(symbols: &Symbols, ports: &[Port<'_>]) -> BTreeSet<SymId> {
 fn axes(symbols: &Symbols, ports: &[Port<'_>], id: SymId, naming: &Naming) -> Vec<String> {
     let mut axes = Vec::new();
     for port in ports {
-        let name = naming.inputs.iter().find(|(own, _)| own == port.name);
-        let name = name.map_or(port.name, |(_, name)| name);
+        let name = model_name(naming, port.name);
         for (axis, dim) in port.dims.iter().enumerate() {
             let mut inside = Vec::new();
             symbols_in(symbols, *dim, &mut inside);
@@ -272,6 +308,11 @@ fn axes(symbols: &Symbols, ports: &[Port<'_>], id: SymId, naming: &Naming) -> Ve
         }
     }
     axes
+}
+
+/// The model's name of an input of the program.
+fn model_name<'a>(naming: &'a Naming, own: &'a str) -> &'a str {
+    naming.inputs.iter().find(|(name, _)| name == own).map_or(own, |(_, name)| name)
 }
 
 fn range_of(solver: &Solver, id: SymId, axes: Vec<String>) -> SizeRange {

@@ -2,6 +2,7 @@
 
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
+mod checks;
 mod conditions;
 mod constraints;
 mod dynamic;
@@ -13,6 +14,7 @@ mod solver;
 mod traced;
 
 pub use crate::onnx::AxisSize;
+pub use checks::{Checks, Emitted, emit};
 pub(crate) use constraints::{Constraints, Sizes};
 pub use dynamic::{InputAxis, require};
 pub use effective::{Effective, Naming, Narrowed, Reason, Relating, effective};

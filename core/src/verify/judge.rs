@@ -45,6 +45,8 @@ pub(super) struct Judge<'a> {
     /// What is expected of each output.
     wanted: Vec<Option<&'a LazyTensor>>,
     pub(super) outputs: Vec<OutputReport>,
+    /// Whether the model's own check refuses the sizes.
+    refused: bool,
 }
 
 impl<'a> Judge<'a> {
@@ -78,10 +80,21 @@ impl<'a> Judge<'a> {
             doubtful: Vec::new(),
             wanted: Vec::new(),
             outputs: Vec::new(),
+            refused: false,
         }
     }
 
+    /// Why the sizes are not ones of the model, by its own check.
+    pub(super) fn refused(&self) -> Option<String> {
+        let guard = self.signature.guard.as_ref().filter(|_| self.refused)?;
+        Some(format!("`{}` is false: the model states that it does not take these sizes", guard.output))
+    }
+
     pub(super) fn output(&mut self, output: &Output<'_>) {
+        if self.signature.is_guard(output.name) {
+            self.refused = output.bytes != [1];
+            return;
+        }
         let state = self.signature.state_of(output.name).map(|s| s.name.clone());
         let expected = self.expected(state.as_deref());
         let got = output.dtype.map_or_else(Nature::default, |dtype| Nature::of(dtype, output.bytes));

@@ -139,7 +139,7 @@ pub(super) fn run(
         stands = outcome.is_ok();
         kept = left_behind;
         let error = match outcome {
-            Ok(()) => judge.missing().or_else(|| judge.disordered()),
+            Ok(()) => judge.refused().or_else(|| judge.missing()).or_else(|| judge.disordered()),
             Err(d) if d.code == Code::VERIFY_EXECUTOR => Some(d.message),
             Err(d) => return Err(d),
         };

@@ -97,6 +97,9 @@ impl Recorder {
     }
 
     pub(super) fn record(&mut self, signature: &Signature, output: &Output<'_>) {
+        if signature.is_guard(output.name) {
+            return;
+        }
         let shape: Option<Vec<u64>> = output.dims.iter().map(|extent| u64::try_from(*extent).ok()).collect();
         let Some((dtype, shape)) = output.dtype.zip(shape) else { return };
         let tensor = LazyTensor::inline(dtype, shape, output.bytes.to_vec());

@@ -10,6 +10,7 @@ from typing import Any
 from onnxport._onnx_program.conversion import public_errors
 
 STATES = "onnxport.state"
+GUARDS = "onnxport.guards"
 
 
 @dataclass(frozen=True)

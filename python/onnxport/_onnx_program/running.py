@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from onnxport import _errors
 from onnxport._diagnostics import Diagnostic
 from onnxport._onnx_program import values
-from onnxport._onnx_program.ports import STATES, Ports
+from onnxport._onnx_program.ports import GUARDS, STATES, Ports
 from onnxport._onnx_program.sessions import (
     Loader,
     ReferenceSession,
@@ -59,6 +59,9 @@ class Runner:
         self.kept = [state for state in kept if state["kind"] != "input"]
         inner = {state["input"] for state in self.kept}
         hidden = {state["output"] for state in kept} | set(self._further)
+        guards = json.loads(self.session.metadata.get(GUARDS, "null"))
+        self.guard: str | None = guards and guards["output"]
+        hidden.add(self.guard or "")
         self.inputs = [name for name in self.session.required if name not in inner]
         self.outputs = [name for name in self.session.outputs if name not in hidden]
 
@@ -101,7 +104,14 @@ class Runner:
         outputs = set(self.session.outputs)
         asked = [name for name in names if name in outputs]
         asked += [state["output"] for state in self.kept if state["output"] not in asked]
+        if self.guard and self.guard not in asked:
+            asked.append(self.guard)
         found = dict(zip(asked, self.session.run(asked, feeds, as_torch), strict=True))
+        if self.guard and self.guard not in names and not found[self.guard]:
+            raise _errors.usage(
+                "the sizes of these inputs are not ones that the program takes",
+                "`sizes` of the program has the ranges and conditions",
+            )
         for state in self.kept:
             self.states[state["name"]] = found[state["output"]]
         return tuple(found[name] if name in found else feeds[name] for name in names)

@@ -61,6 +61,18 @@ pub struct SourceFile {
     pub bytes: u64,
 }
 
+/// The name of the metadata of a model that checks the sizes of its inputs: [`GuardOutput`].
+pub const GUARDS_KEY: &str = "onnxport.guards";
+
+/// The output that tells whether the sizes of inputs are ones that the model takes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GuardOutput {
+    /// The name of the output, a scalar of type bool.
+    pub output: String,
+    /// Conditions of the program that the output does not cover.
+    pub unchecked: Vec<String>,
+}
+
 /// The size of an axis of an input: `x:0=8`.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct AxisSize {

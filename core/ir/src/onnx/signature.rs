@@ -10,7 +10,9 @@ use prost::Message;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::{AxisSize, FIXED_KEY, OnnxFile, SIZES_KEY, STATE_KEY, SizeRanges, invalid};
+use super::{
+    AxisSize, FIXED_KEY, GUARDS_KEY, GuardOutput, OnnxFile, SIZES_KEY, STATE_KEY, SizeRanges, invalid,
+};
 use crate::diagnose::{Code, Diagnostic};
 use crate::tensor::{DType, MappedFile};
 
@@ -27,6 +29,8 @@ pub struct Signature {
     pub fixed: Vec<AxisSize>,
     /// The sizes that the model takes, from the metadata `onnxport.sizes`.
     pub sizes: SizeRanges,
+    /// The output that checks the sizes, from the metadata `onnxport.guards`.
+    pub guard: Option<GuardOutput>,
 }
 
 /// An input or output.
@@ -163,6 +167,7 @@ impl Signature {
             states: listed(metadata, STATE_KEY)?,
             fixed: listed(metadata, FIXED_KEY)?,
             sizes: listed(metadata, SIZES_KEY)?,
+            guard: listed(metadata, GUARDS_KEY)?,
         })
     }
 
@@ -194,6 +199,11 @@ impl Signature {
         self.inputs
             .iter()
             .filter(|port| !self.states.iter().any(|s| s.input == port.name && s.kind != "input"))
+    }
+
+    /// Whether the output checks the sizes of inputs, and is none of the program's.
+    pub fn is_guard(&self, output: &str) -> bool {
+        self.guard.as_ref().is_some_and(|guard| guard.output == output)
     }
 
     /// The state whose next value the output is.

@@ -255,13 +255,12 @@ mod tests {
         let reversed: Vec<i64> = (0..4096).rev().collect();
         let mut swapped = expected.clone();
         swapped.swap(7, 8);
-        for (got, spacing) in [(shifted, 3e-5), (reversed, 3e-5), (swapped, 3e-5)] {
-            let of = Selection {
-                keys: floats(&[1, 4096], &keys),
-                lanes: longs(&[4096], &[0; 4096]),
-                ..selection(KEYS)
-            };
-            assert!(of.allowed(None) < spacing / 2.0);
+        let of = Selection {
+            keys: floats(&[1, 4096], &keys),
+            lanes: longs(&[4096], &vec![0; 4096]),
+            ..selection(KEYS)
+        };
+        for got in [shifted, reversed, swapped] {
             let got = longs(&[4096], &got).read().unwrap().into_owned();
             assert_eq!(of.accepts(&longs(&[4096], &expected), &got, of.allowed(None)), None);
         }

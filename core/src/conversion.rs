@@ -195,14 +195,14 @@ impl Conversion {
     /// The shapes of the example inputs, by the program's names; empty if there are none that can be read.
     fn example_shapes(&self) -> BTreeMap<String, Vec<u64>> {
         if let Some(case) = self.recorded.as_ref().and_then(|recorded| recorded.cases.first()) {
-            return case.inputs.iter().map(|(name, tensor)| (name.clone(), tensor.shape.to_vec())).collect();
+            return case.inputs.iter().map(|(name, tensor)| (name.clone(), tensor.shape.clone())).collect();
         }
         let signature = &self.archive.program.signature;
         let Ok(Some(inputs)) = self.archive.sample_inputs() else { return BTreeMap::new() };
         let values = inputs.flatten(signature).unwrap_or_default().into_iter();
         let shape = |(place, value): (usize, SampleValue)| match value {
             SampleValue::Tensor(tensor) => {
-                Some((signature.inputs.get(place)?.name.clone(), tensor.shape.to_vec()))
+                Some((signature.inputs.get(place)?.name.clone(), tensor.shape.clone()))
             }
             _ => None,
         };

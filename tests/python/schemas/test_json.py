@@ -142,6 +142,7 @@ RUNS = [
     ("package", [f"a={MLP}", f"b={MLP}", "-o", "pack", "--dtype", "f16", *PACK_REPORTS], 0),
     ("package", [f"a={MLP}", "-o", "pack2", "--plan"], 0),
     ("package", ["refused.pt2", "-o", "pack3"], 3),
+    ("package", [f"a={MLP}", "-o", "pack4", "--dim", "a/x:0=n", "--buckets", "n=2,4"], 0),
     ("llm", ["checkpoint", "-o", "llm"], 0),
     ("llm", ["no", "-o", "llm2"], 5),
     ("weights bind", ["waiting.onnx", "--from", MLP, "-o", "bound.onnx"], 0),

@@ -36,8 +36,8 @@ pub(crate) struct ConvertingArguments {
     /// How to name the inputs and outputs of caches, and of a decoder after an encoder
     #[arg(long, value_enum, default_value_t = Convention::Torch, value_name = "CONVENTION")]
     naming: Convention,
-    /// Add the output onnxport.sizes_hold, which tells at run time whether the sizes of the inputs satisfy the ranges and
-    /// guards of the program
+    /// Add a Boolean output that tells at run time whether the sizes of the inputs satisfy the ranges and guards of the
+    /// program
     #[arg(long)]
     emit_guards: bool,
     #[command(flatten)]

@@ -240,11 +240,8 @@ class Convert(Command):
         opset: int | None = None,
         validate: bool | None = None,
         freeze_all: bool | None = None,
-<<<<<<< HEAD
         naming: Literal["torch", "huggingface", "genai", "flat"] | None = None,
-=======
         emit_guards: bool | None = None,
->>>>>>> b17755e2 (Add --emit-guards, an output that checks sizes at run time)
         target: _Path | None = None,
         no_verify: bool | None = None,
         verify: bool | None = None,
@@ -342,17 +339,12 @@ class Convert(Command):
             opset: The ONNX opset to use.
             validate: Check the graph against the ONNX specification and the types that the
                 program states.
-<<<<<<< HEAD
             freeze_all: Give every dynamic dimension of the inputs the size that it has in
                 the example inputs; sizes of --dim take precedence.
             naming: How to name the inputs and outputs of caches, and of a decoder after an
                 encoder.
-=======
-            freeze_all: Give every dynamic dimension of the inputs the size that it has in the
-                example inputs; sizes of --dim take precedence.
-            emit_guards: Add the output onnxport.sizes_hold, which tells at run time whether the
-                sizes of the inputs satisfy the ranges and guards of the program.
->>>>>>> b17755e2 (Add --emit-guards, an output that checks sizes at run time)
+            emit_guards: Add a Boolean output that tells at run time whether the sizes of
+                the inputs satisfy the ranges and guards of the program.
             target: The runtime to target: onnxruntime, onnxruntime-cpu, onnx (any
                 conforming runtime), or a file that describes a runtime. A target that you name
                 must be able to run the model, and the model may use operators that only this
@@ -815,11 +807,8 @@ class Package(Command):
         opset: int | None = None,
         validate: bool | None = None,
         freeze_all: bool | None = None,
-<<<<<<< HEAD
         naming: Literal["torch", "huggingface", "genai", "flat"] | None = None,
-=======
         emit_guards: bool | None = None,
->>>>>>> b17755e2 (Add --emit-guards, an output that checks sizes at run time)
         target: _Path | None = None,
         no_verify: bool | None = None,
         verify: bool | None = None,
@@ -910,17 +899,12 @@ class Package(Command):
             opset: The ONNX opset to use.
             validate: Check the graph against the ONNX specification and the types that the
                 program states.
-<<<<<<< HEAD
             freeze_all: Give every dynamic dimension of the inputs the size that it has in
                 the example inputs; sizes of --dim take precedence.
             naming: How to name the inputs and outputs of caches, and of a decoder after an
                 encoder.
-=======
-            freeze_all: Give every dynamic dimension of the inputs the size that it has in the
-                example inputs; sizes of --dim take precedence.
-            emit_guards: Add the output onnxport.sizes_hold, which tells at run time whether the
-                sizes of the inputs satisfy the ranges and guards of the program.
->>>>>>> b17755e2 (Add --emit-guards, an output that checks sizes at run time)
+            emit_guards: Add a Boolean output that tells at run time whether the sizes of
+                the inputs satisfy the ranges and guards of the program.
             target: The runtime to target: onnxruntime, onnxruntime-cpu, onnx (any
                 conforming runtime), or a file that describes a runtime. A target that you name
                 must be able to run the model, and the model may use operators that only this

@@ -61,11 +61,11 @@ pub(crate) struct ConvertingArguments {
 /// A convention for names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Convention {
-    /// Inputs as in the exported program, outputs by their paths in the result: past_key_values.0.key
+    /// Inputs as in the exported program, outputs by their paths in the result
     Torch,
-    /// As Hugging Face's Optimum: past_key_values.0.key and present.0.key
+    /// As Hugging Face's Optimum
     Huggingface,
-    /// As onnxruntime-genai, whose names differ from Optimum's after an encoder: past_key_self_0
+    /// As onnxruntime-genai, whose names differ from Optimum's after an encoder
     Genai,
     /// Outputs with _ for . in their paths
     Flat,

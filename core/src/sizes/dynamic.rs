@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::effective::{Effective, explained};
+use super::effective::{Effective, Restriction, explained};
 use super::solver::symbols_in;
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::program::Program;
@@ -58,7 +58,7 @@ fn problem(program: &Program, effective: &Effective, asked: &InputAxis) -> Optio
             format!("`{asked}` is required to be dynamic, but its size is restricted: {}", narrowed.range);
         return Some(explained(error(message), &narrowed.reasons).help(help));
     }
-    let related = effective.related.iter().filter(|related| !related.is_equality);
+    let related = effective.related.iter().filter(|related| related.restriction == Restriction::Bounded);
     if let Some(related) = related.clone().find(|r| r.symbols.iter().any(|symbol| symbols.contains(symbol))) {
         let message = format!(
             "`{asked}` is required to be dynamic, but its size is restricted: {}",

@@ -7,6 +7,7 @@ use super::Port;
 use super::checks::Checks;
 use super::conditions::{self, Condition, Related};
 use super::constraints::Relation;
+use super::frozen;
 use super::solver::{Held, Prepared, Solver, symbols_in};
 use crate::diagnose::{Code, Diagnostic, OriginId, Severity};
 use crate::onnx::{SizeCondition, SizeRange, SizeRanges};
@@ -66,10 +67,21 @@ pub struct Relating {
     pub symbols: Vec<SymId>,
     /// The relation, over the model's names of dimensions.
     pub expression: String,
-    /// Whether it says that two expressions are equal.
-    pub is_equality: bool,
+    /// How much it restricts the sizes.
+    pub restriction: Restriction,
     /// Where it comes from.
     pub reason: Reason,
+}
+
+/// How much a relation restricts sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Restriction {
+    /// Two expressions are equal.
+    Equal,
+    /// Two expressions differ: single combinations of sizes are excluded, often that of a size of 0.
+    Unequal,
+    /// One expression bounds another.
+    Bounded,
 }
 
 /// A condition of the program.
@@ -141,6 +153,7 @@ fn solve(
     let mut effective = Effective::default();
     let mut spoken: BTreeSet<SymId> = sizes.clone();
     spoken.extend(solver.all.iter().flat_map(|condition| condition.symbols.iter().copied()));
+    spoken.extend(frozen::find(program));
     effective.checks.all = ranges(&mut solver, &spoken);
     let named = |id| range_of(&solver, id, axes(&solver.symbols, ports, id, naming));
     effective.stated.dims = spoken.iter().map(|id| named(*id)).collect();
@@ -154,8 +167,11 @@ fn solve(
         }
         let is_minor =
             reasons.iter().all(|index| declared.all.get(*index).is_some_and(Prepared::is_inequality));
-        let reasons: Vec<Reason> =
+        let mut reasons: Vec<Reason> =
             reasons.iter().filter_map(|index| read.get(*index)).map(Reason::from).collect();
+        if is_frozen && reasons.is_empty() {
+            reasons = frozen::assertions(program, &range.name);
+        }
         effective.narrowed.push(Narrowed {
             symbol: id,
             range,
@@ -222,7 +238,7 @@ fn list(
         let Some(prepared) = solver.all.get(index).filter(|_| held != Held::Always) else { continue };
         let symbols = prepared.symbols.clone();
         let several = symbols.len() > 1;
-        let mut is_equality = prepared.is_equality();
+        let (mut is_equality, is_inequality) = (prepared.is_equality(), prepared.is_inequality());
         let mut expression = match condition.any.as_slice() {
             [only] => conditions::spelled(&solver.symbols, *only),
             any => {
@@ -253,7 +269,12 @@ fn list(
         effective.stated.conditions.push(stated(expression.clone(), condition.origin, program));
         effective.checks.all.push(condition.any.clone());
         if several && declared.held(index) == Held::Sometimes {
-            effective.related.push(Relating { symbols, expression, is_equality, reason: condition.into() });
+            let restriction = match (is_equality, is_inequality) {
+                (true, _) => Restriction::Equal,
+                (false, true) => Restriction::Unequal,
+                (false, false) => Restriction::Bounded,
+            };
+            effective.related.push(Relating { symbols, expression, restriction, reason: condition.into() });
         }
     }
 }
@@ -352,11 +373,15 @@ impl Effective {
             found.push(explained(Diagnostic { severity, ..warning }, reasons).help(HELP));
         }
         let (equal, other): (Vec<&Relating>, Vec<&Relating>) =
-            self.related.iter().partition(|relating| relating.is_equality);
-        for relating in other {
-            let message = format!("the sizes are restricted: {}", relating.expression);
-            let warning = Diagnostic::warning(Code::LOWER_RANGE, message);
-            found.push(explained(warning, std::slice::from_ref(&relating.reason)).help(HELP));
+            self.related.iter().partition(|relating| relating.restriction == Restriction::Equal);
+        for Relating { expression, restriction, reason, .. } in other {
+            let (what, severity) = match restriction {
+                Restriction::Unequal => ("exclude some combinations", Severity::Note),
+                _ => ("are restricted", Severity::Warning),
+            };
+            let warning = Diagnostic::warning(Code::LOWER_RANGE, format!("the sizes {what}: {expression}"));
+            let one = explained(Diagnostic { severity, ..warning }, std::slice::from_ref(reason));
+            found.push(one.help(HELP));
         }
         if !equal.is_empty() {
             let all: Vec<&str> = equal.iter().map(|relating| relating.expression.as_str()).collect();

@@ -8,6 +8,7 @@ mod constraints;
 mod dynamic;
 mod effective;
 mod fix;
+mod frozen;
 mod grid;
 mod named;
 mod solver;

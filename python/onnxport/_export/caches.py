@@ -171,14 +171,13 @@ def is_filled(value: Any) -> bool:
     )
 
 
-def _caches(value: Any) -> list[Any]:
+def is_cache(value: Any) -> bool:
+    """Tell whether a value is a cache of transformers."""
     module = sys.modules.get("transformers.cache_utils")
-    if module is None:
-        return []
+    return module is not None and isinstance(value, module.Cache)
 
-    def is_cache(one: Any) -> bool:
-        return isinstance(one, module.Cache)
 
+def _caches(value: Any) -> list[Any]:
     return [one for one in pytree.tree_leaves(value, is_leaf=is_cache) if is_cache(one)]
 
 

@@ -12,7 +12,7 @@ import torch.utils._pytree as pytree
 from torch.export import Dim
 
 from onnxport import _errors
-from onnxport._export import trees
+from onnxport._export import caches, trees
 from onnxport._observe.calls import POSITIONAL, SCALARS, Call, Kind
 
 
@@ -181,9 +181,28 @@ class Inference:
         return tuple(args), {**values, **extra}
 
     def best(self) -> int:
-        """Return the first of the calls with the most arguments."""
-        given = [sum(len(call.leaves(name) or ()) for name in self.trees) for call in self.calls]
-        return given.index(max(given))
+        """Return the call to export: the first with the most arguments.
+
+        Of several, it is one in which the fewest dynamic axes have the size 1, at which PyTorch
+        fixes them. A cache counts as one argument even if it is empty.
+        """
+
+        def rank(call: int) -> tuple[int, int]:
+            values = [self.calls[call].arguments.get(name) for name in self.trees]
+            given = pytree.tree_leaves(values, is_leaf=caches.is_cache)
+            return -sum(value is not None for value in given), self._ones(call)
+
+        return min(range(len(self.calls)), key=rank)
+
+    def _ones(self, call: int) -> int:
+        """Return how many dynamic axes have the size 1 in a call."""
+        return sum(
+            leaf.value(call).shape[axis.axis] == 1
+            for leaves in self.leaves.values()
+            for leaf in leaves
+            for axis in leaf.axes
+            if axis.dynamic
+        )
 
 
 def _leaf(path: str, values: tuple[Any, ...], forced: bool) -> Leaf:

@@ -31,22 +31,26 @@ def split(calls: Sequence[Call]) -> dict[str, list[Call]]:
 
 
 def adds(calls: Sequence[Call], new: Call) -> bool:
-    """Tell whether a call begins a phase, or a size in it is another than in all calls before."""
-    before = [call for call in calls if _structure(call, set()) == _structure(new, set())]
+    """Tell whether a call is the first of its kind, or has a size that did not vary before."""
+    before = [call for call in calls if _kind(call) == _kind(new)]
     if not before:
         return True
     for name in new.arguments:
         shapes = [_shapes(call, name) for call in before]
         own = _shapes(new, name)
         same = [known for known in shapes if [len(one) for one in known] == [len(o) for o in own]]
-        if own and not any(shapes):
-            return True
         for place, shape in enumerate(own):
             for axis, size in enumerate(shape):
                 seen = {known[place][axis] for known in same}
                 if len(seen) == 1 and size not in seen:
                     return True
     return False
+
+
+def _kind(call: Call) -> list[object]:
+    """Return what the calls of one kind share: the arguments that they give, and their caches."""
+    given = sorted(name for name in call.arguments if call.leaves(name) is not None)
+    return [given, _structure(call, set())]
 
 
 def _shapes(call: Call, name: str) -> list[tuple[int, ...]]:

@@ -43,6 +43,30 @@ def test_a_branch_on_a_size_is_a_warning_with_its_line():
     assert "test_sizes.py" in str(found.__dict__)
 
 
+class Speech(nn.Module):
+    """Repeats each token as often as it says, and branches on the number of frames."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(30, 8)
+
+    def forward(self, durations):
+        frames = torch.repeat_interleave(torch.arange(durations.shape[0]), durations)
+        spoken = self.embed(frames)
+        return spoken if frames.shape[0] == 12 else -spoken
+
+
+def test_a_size_that_draft_export_took_from_the_example_is_a_warning_with_its_line():
+    example = (torch.full((6,), 2),)
+    program = torch.export.draft_export(Speech().eval(), example, dynamic_shapes=({0: Dim.AUTO},))
+    with pytest.warns(Warning, match="`u0`, which depends on values, is restricted: only 12"):
+        made = onnxport.export(program)
+    (found,) = [one for one in made.diagnostics if "only 12" in str(one)]
+    assert "test_sizes.py" in str(found)
+    assert "the program requires Eq(u0, 12)" in str(found)
+    assert (12, 12) in [(size.min, size.max) for size in made.sizes.dims]
+
+
 def test_the_model_states_its_sizes(tmp_path):
     path = tmp_path / "m.onnx"
     with pytest.warns(Warning, match="restricted"):

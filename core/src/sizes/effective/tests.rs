@@ -96,12 +96,36 @@ fn fewer_sizes_than_declared_are_warned_of() {
     );
     assert_eq!(said(2, &[" a != 2"]), ["Note the size of `x:0` (`s0`) excludes some sizes: at least 3"]);
     assert_eq!(said(2, &[" a == b "]), ["Note sizes depend on each other: s0 == s1"]);
+    assert_eq!(said(2, &[" a != b "]), ["Note the sizes exclude some combinations: s0 != s1"]);
     assert_eq!(said(2, &[" a * b <= 12"]), ["Warning the sizes are restricted: s0*s1 <= 12"]);
     assert_eq!(
         said(2, &[" a <= 3", " a >= 5"]),
         ["Warning no sizes satisfy all guards and assertions of the program"]
     );
     assert_eq!(said(0, &[" a >= 1"]), ["Warning the size of `x:0` (`s0`) is restricted: at least 1"]);
+}
+
+#[test]
+fn a_size_that_the_export_took_from_the_example_is_warned_of() {
+    let text = "\
+symbol s0 2..
+symbol u0 25..25
+symbol u1 0..
+symbol up 3..3
+graph {
+  input %x: f32[s0] = user
+  aten._assert_scalar.default(true, \"Runtime assertion failed for expression Eq(u0, 25) on node 'eq'\")
+  aten._assert_scalar.default(true, \"Runtime assertion failed for expression u00 >= 1 on node 'ge'\")
+  output %x = user
+}
+";
+    let program = Program::parse(text).expect("a program");
+    let found = effective(&program, &Schemas::default(), &Naming::default());
+    let said: Vec<Diagnostic> = found.diagnostics();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert_eq!(said[0].message, "the size of `u0`, which depends on values, is restricted: only 25");
+    assert_eq!(said[0].notes, ["the program requires Eq(u0, 25)"]);
+    assert_eq!(said[0].severity, Severity::Warning);
 }
 
 #[test]

@@ -165,19 +165,14 @@ fn solve(
         if if sizes.contains(&id) { reasons.is_empty() } else { !is_frozen } {
             continue;
         }
-        let is_minor =
-            reasons.iter().all(|index| declared.all.get(*index).is_some_and(Prepared::is_inequality));
+        let is_minor = !reasons.is_empty()
+            && reasons.iter().all(|index| declared.all.get(*index).is_some_and(Prepared::is_inequality));
         let mut reasons: Vec<Reason> =
             reasons.iter().filter_map(|index| read.get(*index)).map(Reason::from).collect();
         if is_frozen && reasons.is_empty() {
             reasons = frozen::assertions(program, &range.name);
         }
-        effective.narrowed.push(Narrowed {
-            symbol: id,
-            range,
-            is_minor: is_minor && !reasons.is_empty(),
-            reasons,
-        });
+        effective.narrowed.push(Narrowed { symbol: id, range, is_minor, reasons });
     }
     list(&mut effective, (&mut solver, &mut declared), &read, program);
     effective.checks.unread = effective.unread.iter().map(|reason| reason.text.clone()).collect();

@@ -27,7 +27,7 @@ def split(calls: Sequence[Call]) -> dict[str, list[Call]]:
     if len(phases) == 1:
         return {"": list(calls)}
     names = [*NAMES, *(f"{NAMES[-1]}_{number}" for number in range(2, len(phases)))]
-    return dict(zip(names, phases.values(), strict=False))
+    return dict(zip(names, phases.values(), strict=True))
 
 
 def adds(calls: Sequence[Call], new: Call) -> bool:

@@ -259,7 +259,7 @@ impl Exported {
             let options = WriteOptions { progress: Some(Arc::new(bar)), ..files.options() };
             let models =
                 models.iter().map(|(name, one)| (name.clone(), one.program().converted.model.clone()));
-            commands::package::write(models.collect(), folder, &options)
+            commands::packaged::write(models.collect(), folder, &options)
         })
     }
 

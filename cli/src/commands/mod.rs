@@ -19,6 +19,7 @@ pub(crate) mod ops;
 pub(crate) mod optimising;
 pub(crate) mod optimize;
 pub(crate) mod package;
+pub(crate) mod packaged;
 pub(crate) mod plugin;
 pub(crate) mod profile;
 pub(crate) mod profiled;

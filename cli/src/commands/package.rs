@@ -17,7 +17,7 @@ use onnxport_core::precision::PrecisionOptions;
 use onnxport_core::sizes::AxisSize;
 use onnxport_core::trace;
 use onnxport_core::verify::Ahead;
-use onnxport_core::write::{self, PackageReport};
+use onnxport_core::write;
 use onnxport_core::{BindOptions, Calls, Conversion, ConvertOptions, Host, NameMap, WeightSet, WriteOptions};
 use onnxport_requests::profile::Profiling;
 use onnxport_requests::writing::Files;
@@ -26,6 +26,7 @@ use serde_json::Value;
 use super::buckets::{self, Bucket, Listed, Variant};
 use super::converting::{self, Axis, ConvertingArguments};
 use super::optimising;
+use super::packaged::{describe, is_file_name};
 use super::profiled;
 use super::reports::{Contents, ReportArguments};
 use super::verifying;
@@ -33,7 +34,7 @@ use super::writing::{self, PlanArguments};
 use crate::backends;
 use crate::decomposing;
 use crate::exit::Exit;
-use crate::format::{bold, bytes, table};
+use crate::format::bold;
 use crate::levels::LevelArguments;
 use crate::outcome::{CommandResult, Outcome};
 use crate::plugins;
@@ -89,10 +90,6 @@ fn parse_member(text: OsString) -> Result<(String, PathBuf), String> {
     let name =
         name.to_str().filter(is_usable).ok_or("expected NAME=PT2, where NAME can be the name of a file")?;
     Ok((name.to_owned(), path))
-}
-
-fn is_file_name(name: &str) -> bool {
-    !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\'])
 }
 
 fn parse_axis(text: &str) -> Result<(String, Axis), String> {
@@ -437,50 +434,6 @@ fn refuse_patterns(members: &mut [Member]) -> Result<(), Report> {
     });
     let report = Report { diagnostics: errors.collect(), ..Report::default() };
     if report.diagnostics.is_empty() { Ok(()) } else { Err(report) }
-}
-
-/// Writes models that have been converted, and describes the package.
-pub(crate) fn write(models: Vec<(String, Model)>, folder: &Path, options: &WriteOptions) -> CommandResult {
-    let mut names = BTreeSet::new();
-    if let Some((name, _)) = models.iter().find(|(name, _)| !is_file_name(name) || !names.insert(name)) {
-        let message = format!("`{name}` is not the name of a file, or of two models");
-        return Err(Diagnostic::error(Code::LOWER_NAME, message).into());
-    }
-    Ok(describe(&write::package(models, folder, options)?))
-}
-
-/// Describes the written package.
-fn describe(written: &PackageReport) -> Outcome {
-    let mut outcome = Outcome::ok();
-    let mut rows: Vec<Vec<String>> =
-        written.models.iter().map(|(path, size)| vec![path.display().to_string(), bytes(*size)]).collect();
-    match written.data.as_slice() {
-        [] => {}
-        [data] => rows.push(vec![data.display().to_string(), bytes(written.data_bytes)]),
-        [first, .., last] => {
-            let name = format!("{} to {}", first.display(), last.display());
-            rows.push(vec![name, bytes(written.data_bytes)]);
-        }
-    }
-    let beside = written.manifests.iter().chain(&written.artefacts).chain(&written.added);
-    rows.extend(beside.map(|path| vec![path.display().to_string(), String::new()]));
-    outcome.summary = format!(
-        "{}\n{}{}  {} instead of {} of weights\n",
-        bold("packaged"),
-        table(&rows),
-        bold("shared"),
-        bytes(written.data_bytes),
-        bytes(written.separate_bytes)
-    );
-    let shown = |paths: &[PathBuf]| paths.iter().map(|p| p.display().to_string()).collect::<Vec<_>>();
-    outcome.put("data", shown(&written.data));
-    outcome.put("data_bytes", written.data_bytes);
-    outcome.put("separate_bytes", written.separate_bytes);
-    outcome.put("manifests", shown(&written.manifests));
-    if let Some(variants) = written.added.first() {
-        outcome.put("variants", variants.display().to_string());
-    }
-    outcome
 }
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ impl LowerOptions {
         let own: Vec<String> = input_names(program, &Names::Own).into_iter().map(|(own, _)| own).collect();
         for (own, new) in own.iter().zip(naming.inputs(&own)) {
             if let Some(new) = new
-                && self.input_names.leaves(own)
+                && self.input_names.keeps(own)
             {
                 self.input_names.rename(own.clone(), new);
             }

@@ -29,7 +29,7 @@ impl Names {
     }
 
     /// Whether `own` of the program keeps its name.
-    pub(super) fn leaves(&self, own: &str) -> bool {
+    pub(super) fn keeps(&self, own: &str) -> bool {
         match self {
             Self::Own => true,
             Self::InOrder(_) => false,

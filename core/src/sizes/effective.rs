@@ -356,14 +356,14 @@ impl Effective {
         for Narrowed { range, is_minor, reasons, .. } in &self.narrowed {
             let plain = range.axes.iter().find(|axis| !axis.contains(" = ")).or(range.axes.first());
             let subject = match plain {
-                Some(axis) => format!("`{axis}` (`{}`)", range.name),
-                None => format!("`{}`, which depends on values,", range.name),
+                Some(axis) => format!("the size of `{axis}` (`{}`)", range.name),
+                None => format!("the number `{}`, which depends on values,", range.name),
             };
             let (what, severity) = match is_minor {
                 true => ("excludes some sizes", Severity::Note),
                 false => ("is restricted", Severity::Warning),
             };
-            let message = format!("the size of {subject} {what}: {range}");
+            let message = format!("{subject} {what}: {range}");
             let warning = Diagnostic::warning(Code::LOWER_RANGE, message);
             found.push(explained(Diagnostic { severity, ..warning }, reasons).help(HELP));
         }

@@ -280,7 +280,7 @@ impl<'a> Recording<'a> {
         })
     }
 
-    /// What the output at `index` of the program selects from, if it is known; it is the tensor `output`.
+    /// The keys of the output at `index` of the program, the tensor `output`, if they were recorded.
     fn selection(&self, entry: &CaseEntry, index: usize, output: usize) -> Result<Option<Selection>, String> {
         let Some(found) = entry.indices.iter().find(|found| found.output == index) else { return Ok(None) };
         let tensor = |kind: &str| {

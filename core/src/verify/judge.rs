@@ -26,7 +26,7 @@ struct Doubtful<'a> {
     /// The place of the output in the model.
     place: usize,
     got: Vec<u8>,
-    /// What the program selects from, if its output holds indices.
+    /// The keys of the program's output, if it holds indices.
     selection: Option<&'a Selection>,
 }
 
@@ -146,7 +146,7 @@ impl<'a> Judge<'a> {
         Ok(Some((found, floors.and_then(|all| *all.outputs.get(place)?))))
     }
 
-    /// What the program's output that was seen last selects from.
+    /// The keys of the program's output that was seen last.
     fn selection(&self) -> Option<&'a Selection> {
         let output = self.position.checked_sub(1)?;
         self.case.expected.as_ref()?.selections.iter().find(|selection| selection.output == output)

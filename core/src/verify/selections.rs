@@ -13,7 +13,7 @@ use crate::tensor::{DType, LazyTensor};
 /// The number of roundings at which two keys of a type still count as equal.
 const ROUNDINGS: f64 = 64.0;
 
-/// What an index output of a program selects from, in one call.
+/// The keys of an output that holds indices, in one call.
 #[derive(Clone, Debug)]
 pub struct Selection {
     /// The output, among those that are tensors or numbers.

@@ -285,20 +285,33 @@ class Observer:
         """
         from onnxport._onnx_program import save_package
 
-        programs = {}
-        for part, observer in (self.parts or {"": self}).items():
-            for phase, one in observer.phases.items():
-                name = "_".join(filter(None, (part, phase))) or "model"
-                batch = one._known(set_batch_dimension_for)
-                programs[name] = one.export(set_batch_dimension_for=batch, **options)
+        observers = {
+            "_".join(filter(None, (part, phase))) or "model": one
+            for part, observer in (self.parts or {"": self}).items()
+            for phase, one in observer.phases.items()
+        }
+        batch = set_batch_dimension_for
+        for key in () if batch is None or isinstance(batch, bool) else batch:
+            if not any(one._has(key) for one in observers.values()):
+                message = f"no model has an argument {key!r} whose first dimension could be dynamic"
+                raise _errors.usage(message)
+        programs = {
+            name: one.export(set_batch_dimension_for=one._those(batch), **options)
+            for name, one in observers.items()
+        }
         save_package(programs, folder)
         return programs
 
-    def _known(self, batch: Batch) -> Batch:
-        """Return those of the arguments that the calls have."""
-        if isinstance(batch, bool) or batch is None or self._signature is None:
+    def _has(self, key: str | int) -> bool:
+        """Tell whether the observed method has an argument of this name or at this position."""
+        parameters = list(self._signature.parameters) if self._signature is not None else []
+        return key in parameters or key in range(len(parameters))
+
+    def _those(self, batch: Batch) -> Batch:
+        """Return the arguments that the observed method has."""
+        if isinstance(batch, bool) or batch is None:
             return batch
-        return [key for key in batch if isinstance(key, int) or key in self._signature.parameters]
+        return [key for key in batch if self._has(key)]
 
     def check_discrepancies(
         self,

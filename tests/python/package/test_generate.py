@@ -98,6 +98,22 @@ def run(model, feeds):
     )
 
 
+def check_steps(prefill, decode, feeds, expected, cached):
+    """Compare the logits of every step; `cached` is the number of tensors in the cache."""
+    for step in range(expected.shape[1]):
+        found = run(prefill if step == 0 else decode, feeds)
+        logits = found["logits"][:, -1]
+        torch.testing.assert_close(
+            torch.from_numpy(logits), expected[:, step], atol=1e-4, rtol=1e-4
+        )
+        cache = [name for name in found if name.startswith("present.")]
+        assert len(cache) == cached
+        feeds |= {name.replace("present", "past_key_values"): found[name] for name in cache}
+        feeds["input_ids"] = logits.argmax(-1)[:, None]
+        if "position_ids" in feeds:
+            feeds["position_ids"] = feeds["position_ids"][:, -1:] + 1
+
+
 @pytest.mark.parametrize("build", [bart, t5, whisper])
 def test_an_encoder_and_a_decoder_repeat_generate(build, tmp_path):
     model, encoder = build()
@@ -124,16 +140,8 @@ def test_an_encoder_and_a_decoder_repeat_generate(build, tmp_path):
     hidden = run(encoder, {**feeds, "attention_mask": mask})["last_hidden_state"]
     feeds = {"encoder_hidden_states": hidden, "encoder_attention_mask": mask}
     feeds["input_ids"] = np.full((1, 1), model.generation_config.decoder_start_token_id)
-    for step in range(expected.shape[1]):
-        found = run(prefill if step == 0 else decode, feeds)
-        logits = found["logits"][:, -1]
-        torch.testing.assert_close(
-            torch.from_numpy(logits), expected[:, step], atol=1e-4, rtol=1e-4
-        )
-        cache = [name for name in found if name.startswith("present.")]
-        assert len(cache) == 2 * 2 * 2, "keys and values of both caches of both layers"
-        feeds |= {name.replace("present", "past_key_values"): found[name] for name in cache}
-        feeds["input_ids"] = logits.argmax(-1)[:, None]
+    # Keys and values of both caches of both layers.
+    check_steps(prefill, decode, feeds, expected, 2 * 2 * 2)
 
 
 def test_recurrent_states_have_two_phases(tmp_path):
@@ -248,17 +256,16 @@ def test_a_vision_language_model_takes_pixels_in_the_first_step(tmp_path):
     expected = generate(model, ids, 6, pixel_values=pixels)
     positions = np.arange(ids.shape[1])[None]
     feeds = {"input_ids": ids.numpy(), "pixel_values": pixels.numpy(), "position_ids": positions}
-    for step in range(expected.shape[1]):
-        found = run(prefill if step == 0 else decode, feeds)
-        logits = found["logits"][:, -1]
-        torch.testing.assert_close(
-            torch.from_numpy(logits), expected[:, step], atol=1e-4, rtol=1e-4
-        )
-        cache = [name for name in found if name.startswith("present.")]
-        assert len(cache) == 2 * 2, "keys and values of both layers"
-        feeds |= {name.replace("present", "past_key_values"): found[name] for name in cache}
-        feeds["input_ids"] = logits.argmax(-1)[:, None]
-        feeds["position_ids"] = feeds["position_ids"][:, -1:] + 1
+    check_steps(prefill, decode, feeds, expected, 2 * 2)
+
+
+def test_arguments_that_no_model_has_are_refused(tmp_path):
+    model = torch.nn.ReLU().eval()
+    with onnxport.observe(model) as seen:
+        model(torch.randn(2))
+    with pytest.raises(onnxport.UsageError, match="no model has an argument 'inputs'"):
+        seen.export_all(tmp_path / "model", set_batch_dimension_for=["input", "inputs"])
+    assert not list(tmp_path.iterdir())
 
 
 def test_pixels_of_the_first_step_alone_are_a_phase():

@@ -59,7 +59,9 @@ class Speech(nn.Module):
 def test_a_size_that_draft_export_took_from_the_example_is_a_warning_with_its_line():
     example = (torch.full((6,), 2),)
     program = torch.export.draft_export(Speech().eval(), example, dynamic_shapes=({0: Dim.AUTO},))
-    with pytest.warns(Warning, match="`u0`, which depends on values, is restricted: only 12"):
+    with pytest.warns(
+        Warning, match="the number `u0`, which depends on values, is restricted: only 12"
+    ):
         made = onnxport.export(program)
     (found,) = [one for one in made.diagnostics if "only 12" in str(one)]
     assert "test_sizes.py" in str(found)

@@ -123,7 +123,7 @@ graph {
     let found = effective(&program, &Schemas::default(), &Naming::default());
     let said: Vec<Diagnostic> = found.diagnostics();
     assert_eq!(said.len(), 1, "{said:?}");
-    assert_eq!(said[0].message, "the size of `u0`, which depends on values, is restricted: only 25");
+    assert_eq!(said[0].message, "the number `u0`, which depends on values, is restricted: only 25");
     assert_eq!(said[0].notes, ["the program requires Eq(u0, 25)"]);
     assert_eq!(said[0].severity, Severity::Warning);
 }

@@ -82,7 +82,7 @@ def source(value: Any, names: frozenset[str]) -> Any:
 
 
 class Selections:
-    """What the index outputs of a module select from, as found in its last call."""
+    """The keys of the outputs of a module that hold indices, as of its last call."""
 
     def __init__(self, module: Any, count: int) -> None:
         import torch

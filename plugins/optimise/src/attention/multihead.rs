@@ -9,8 +9,8 @@ rules! {
     /// Splits heads from the batch before the transpose instead of after it.
     heads_with_the_batch (class = exact, opset = 13..):
         let rows = Reshape(x: [S, B, E], _, ..);
-        let turned = Transpose(rows: [S, _, D], perm = [1, 0, 2]);
-        Reshape(turned: [_, S, D], _, ..) if heads(matched, [B, S, E, D]).map(|_| ())
+        let transposed = Transpose(rows: [S, _, D], perm = [1, 0, 2]);
+        Reshape(transposed: [_, S, D], _, ..) if heads(matched, [B, S, E, D]).map(|_| ())
         => divided(cx, x, [B, S, E, D]);
 
     /// Splits query, key and value from one value directly, without an axis of size 3 and a transpose.

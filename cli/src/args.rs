@@ -35,7 +35,7 @@ pub(crate) enum Command {
     /// Convert a program and verify the result
     Convert(Box<convert::Arguments>),
     /// List everything in a program that onnxport cannot convert
-    Check(check::Arguments),
+    Check(Box<check::Arguments>),
     /// Show the contents of a .pt2, .onnx or weight file
     Inspect(inspect::Arguments),
     /// Run a model and compare its outputs with PyTorch's

@@ -1,72 +1,26 @@
-//! The backends to run on a model, and the report of their regions.
+//! The regions of backends, as text.
 
 use std::fmt::Write;
-use std::path::Path;
 
-use clap::{Args, ValueEnum};
-use onnxport_core::backend::{BackendOptions, Blobs, Partitioned, RegionReport};
+use onnxport_core::backend::{Partitioned, RegionReport};
 use onnxport_core::diagnose::Report;
-use onnxport_core::host::Host;
-use onnxport_core::pipeline::{self, ConvertOptions};
-use onnxport_core::program::Program;
+use onnxport_core::pipeline::Converted;
 
 use crate::format::{bold, bytes, count, faint, table};
-use crate::outcome::{CommandResult, Outcome};
+use crate::outcome::Outcome;
 
 /// Regions shown in the summary.
 const REGIONS: usize = 12;
 
-/// Arguments about backends.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Backends")]
-pub(crate) struct BackendArguments {
-    /// A backend to compile the parts of the model that it supports, or a plugin for all of its backends; can be
-    /// repeated, in order of preference
-    #[arg(long = "backend", value_name = "ID")]
-    backends: Vec<String>,
-    /// Where to store the blobs that backends compile
-    #[arg(long, value_enum, default_value_t = Place::Auto, value_name = "WHERE", requires = "backends")]
-    blobs: Place,
-}
-
-/// Where blobs go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Place {
-    /// In the model up to 1 MiB each, otherwise in files beside it
-    Auto,
-    /// In the model
-    Embed,
-    /// Into files beside it
-    File,
-}
-
-impl BackendArguments {
-    /// Returns the options for a model to be written to `output`.
-    pub(crate) fn options(&self, output: Option<&Path>) -> BackendOptions {
-        let name = output.and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
-        BackendOptions {
-            backends: self.backends.clone(),
-            blobs: match self.blobs {
-                Place::Auto => Blobs::Auto,
-                Place::Embed => Blobs::Embed,
-                Place::File => Blobs::File,
-            },
-            stem: name.unwrap_or_else(|| "model.onnx".to_owned()),
-            dry_run: false,
-        }
-    }
-}
-
 /// Shows which nodes backends would claim, and why they leave the others.
-pub(crate) fn explain(host: &Host, program: Program, options: &ConvertOptions) -> CommandResult {
-    let converted = pipeline::convert(host, program, options)?;
+pub(crate) fn explain(converted: Converted) -> Outcome {
     let partitioned = converted.partitioned.unwrap_or_default();
     let mut outcome = Outcome::text(text(&partitioned, usize::MAX));
     outcome.put("backends", &partitioned.backends);
     outcome.put("nodes", partitioned.nodes);
     outcome.put("left", partitioned.left);
     outcome.report = Report { diagnostics: converted.diagnostics, origins: converted.model.origins };
-    Ok(outcome)
+    outcome
 }
 
 /// The summary of a conversion.

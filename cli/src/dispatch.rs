@@ -15,7 +15,7 @@ use crate::progress::Progress;
 pub(crate) fn run(command: &Command, progress: &Progress) -> CommandResult {
     match command {
         Command::Convert(arguments) => convert::run(arguments, progress),
-        Command::Check(arguments) => check::run(arguments),
+        Command::Check(arguments) => check::run(arguments, progress),
         Command::Inspect(arguments) => inspect::run(arguments),
         Command::Verify(arguments) => verify::run(arguments, progress),
         Command::Bisect(arguments) => bisect::run(arguments, progress),

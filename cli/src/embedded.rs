@@ -11,18 +11,18 @@ use onnxport_core::inspect::ModelParts;
 use onnxport_core::trace::{self, stage};
 use onnxport_core::verify::InProcess;
 use onnxport_core::write;
-use onnxport_core::{Conversion, ConvertedProgram, Trace, WriteOptions};
+use onnxport_core::{Conversion, ConvertedProgram, Host, Trace, WriteOptions};
 use onnxport_report::model::{self, Form};
-use onnxport_requests::object;
+use onnxport_requests::export::{Export, Purpose, Unwritten};
 use onnxport_requests::verify::InMemory;
-use onnxport_requests::writing::Files;
+use onnxport_requests::writing::{Files, Writing};
+use onnxport_requests::{Hosted, object};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::args::{self, Cli};
-use crate::commands::exporting::{ExportArguments, Made, Prepared, Purpose};
-use crate::commands::{self, profiled, writing::WriteArguments};
+use crate::commands::{self, exporting, profiled};
 use crate::config::{self, Joined, Object};
 use crate::describe;
 use crate::dispatch;
@@ -30,6 +30,7 @@ use crate::exit::Exit;
 use crate::global::Global;
 use crate::options;
 use crate::outcome::{CommandResult, Outcome};
+use crate::plugins;
 use crate::progress::{Progress, Watch};
 
 /// Runs the command `name`, such as `optimize` or `weights bind`, with the arguments and options of the JSON object
@@ -99,6 +100,8 @@ pub fn verify(
 
 fn parse(name: &str, object: &Map<String, Value>) -> Result<args::Command, Diagnostic> {
     match name {
+        "check" => return Ok(args::Command::Check(Box::new(request("check", object)?))),
+        "convert" => return Ok(args::Command::Convert(Box::new(request("convert", object)?))),
         "diff" => return Ok(args::Command::Diff(Box::new(request("diff", object)?))),
         "llm" => return Ok(args::Command::Llm(Box::new(request("llm", object)?))),
         "optimize" => return Ok(args::Command::Optimize(Box::new(request("optimize", object)?))),
@@ -132,27 +135,27 @@ fn request<R: Args + JsonSchema + DeserializeOwned>(
 }
 
 /// The options of an export.
-pub struct Export {
-    arguments: ExportArguments,
-    /// Those of a file included.
-    options: String,
+pub struct Exporting {
+    options: Hosted<Export>,
+    /// Those that were given, here and in a file.
+    given: Map<String, Value>,
     joined: Joined,
 }
 
-impl Export {
+impl Exporting {
     /// Reads options: those of `onnxport convert`, as a JSON object with `_` for `-` in their names. `config`,
     /// `no_config`, `preset` and `unset` select the file to merge them with, as for the command.
     ///
     /// # Errors
     /// An unknown key, a value that the command line would refuse, and defects of a file.
     pub fn new(options: &str) -> Result<Self, Outcome> {
-        let known = ExportArguments::augment_args(clap::Command::new("convert"));
+        let known = Hosted::<Export>::augment_args(clap::Command::new("convert"));
         let is_known = |long: &str| known.get_arguments().any(|arg| arg.get_long() == Some(long));
         match config::object("convert", options::parse(options)?, is_known)? {
-            Object::Run(object, joined) => {
-                let options = Value::Object(object).to_string();
-                let arguments = options::read("convert", &options)?;
-                Ok(Self { arguments, options, joined })
+            Object::Run(given, joined) => {
+                let options: Hosted<Export> = object::read("convert", &given)?;
+                options.request.check()?;
+                Ok(Self { options, given, joined })
             }
             Object::Show(_) => {
                 let message = "exports do not support `print_config`";
@@ -176,26 +179,36 @@ impl Export {
         watch: &Watch,
     ) -> Result<Exported, Outcome> {
         guarded(|| {
-            let purpose = Purpose::Write(output);
-            let trace = self.arguments.profile.trace();
-            let work = || -> Result<Made, Outcome> {
+            let Hosted { request: export, plugins } = &self.options;
+            let trace = export.profiling.trace();
+            let work = || -> Result<(Host, Unwritten), Outcome> {
                 let _span = trace::span("command", "convert");
-                let prepared = Prepared::new(conversion, &self.arguments, purpose, stage("read"))?;
-                Ok(prepared.convert(source, &Progress::watched(watch))?)
+                let reading = stage("read");
+                let host = plugins::host(plugins)?;
+                if export.verifies() {
+                    plugins::prepare(&host, &export.converting.verifying.running);
+                }
+                let prepared = export.prepare(&host, conversion, Purpose::Write(output), reading)?;
+                let progress = &mut Progress::watched(watch);
+                let unwritten = prepared.convert(&host, source, &export.levels, progress)?;
+                Ok((host, unwritten))
             };
-            let (made, messages) = log::collect(|| trace::within(trace.as_ref(), work));
-            self.arguments.profile.write(trace.as_ref(), &[])?;
-            let mut made = made?;
-            made.program.converted.diagnostics.extend(messages);
-            Ok(Exported { export: self, made, trace })
+            let (converted, messages) = log::collect(|| trace::within(trace.as_ref(), work));
+            export.profiling.write(trace.as_ref(), &[])?;
+            let (host, mut unwritten) = converted?;
+            let diagnostics = &mut unwritten.program.converted.diagnostics;
+            diagnostics.extend(messages);
+            export.levels.judge(diagnostics);
+            Ok(Exported { export: self, host, unwritten, trace })
         })
     }
 }
 
 /// An exported model that is not in a file yet.
 pub struct Exported {
-    export: Export,
-    made: Made,
+    export: Exporting,
+    host: Host,
+    unwritten: Unwritten,
     /// The trace, if one was requested.
     trace: Option<Trace>,
 }
@@ -203,12 +216,12 @@ pub struct Exported {
 impl Exported {
     /// Returns the model, and the record of its conversion.
     pub fn program(&self) -> &ConvertedProgram {
-        &self.made.program
+        &self.unwritten.program
     }
 
     /// Returns the report on the conversion, as far as it is known without a file.
     pub fn report(&self) -> Outcome {
-        let mut outcome = self.made.describe(&self.export.arguments);
+        let mut outcome = exporting::describe(&self.unwritten, self.options());
         self.export.joined.clone().describe(&mut outcome);
         outcome
     }
@@ -218,11 +231,11 @@ impl Exported {
     /// # Errors
     /// `OP602` if it is longer.
     pub fn to_bytes(&self, options: &str, limit: Option<u64>, watch: &Watch) -> Result<Vec<u8>, Outcome> {
-        let arguments: WriteArguments = self.writing(options)?;
+        let writing = self.writing(options)?;
         guarded(|| {
             let model = &self.program().converted.model;
-            let options =
-                WriteOptions { weightless: self.export.arguments.is_weightless(), ..arguments.options() };
+            let weightless = self.options().weighting.weightless;
+            let options = WriteOptions { weightless, ..writing.options() };
             let len = write::message_len(model, &options)?;
             let too_long = |limit: u64| {
                 let message =
@@ -253,7 +266,7 @@ impl Exported {
         options: &str,
         watch: &Watch,
     ) -> CommandResult {
-        let files: Files = options::read("package", options)?;
+        let files: Files = object::read("package", &options::parse(options)?)?;
         guarded(|| {
             let bar = Progress::watched(watch).bytes("writing");
             let options = WriteOptions { progress: Some(Arc::new(bar)), ..files.options() };
@@ -263,8 +276,12 @@ impl Exported {
         })
     }
 
-    fn writing(&self, options: &str) -> Result<WriteArguments, Diagnostic> {
-        options::read_over("writing", &self.export.options, options)
+    fn options(&self) -> &Export {
+        &self.export.options.request
+    }
+
+    fn writing(&self, options: &str) -> Result<Writing, Diagnostic> {
+        object::read_over("writing", &self.export.given, &options::parse(options)?)
     }
 
     /// Writes the model to `path` and verifies it, as `onnxport convert` does. `options` are those of the export about
@@ -273,19 +290,34 @@ impl Exported {
     /// # Errors
     /// A failure; an existing file at `path` is unchanged.
     pub fn save(&self, path: &Path, options: &str, watch: &Watch) -> CommandResult {
-        let write = self.writing(options)?;
+        let writing = self.writing(options)?;
         guarded(|| {
-            let progress = Progress::watched(watch);
-            let arguments = &self.export.arguments;
-            let save = || self.made.save(path, arguments, &write, &progress);
+            let export = self.options();
+            let trace = self.trace.as_ref();
+            let save = || self.write(path, &writing, &mut Progress::watched(watch));
             let (result, messages) = log::collect(|| {
-                profiled::around_in(&arguments.profile, self.trace.as_ref(), "save", &[path.to_owned()], save)
+                profiled::around_in(&export.profiling, trace, "save", &[path.to_owned()], save)
             });
             let mut outcome = result?;
             outcome.report.diagnostics.extend(messages);
             self.export.joined.clone().describe(&mut outcome);
             finish(outcome)
         })
+    }
+
+    /// Writes the model, or shows the plan.
+    fn write(&self, path: &Path, writing: &Writing, progress: &mut Progress) -> CommandResult {
+        let (unwritten, export) = (&self.unwritten, self.options());
+        if let Some(shown) = writing.planning.plan {
+            let options = Unwritten::write_options(export, writing);
+            let plan = unwritten.plan(path, &options)?;
+            return Ok(commands::writing::planned(&plan, &options, shown, unwritten.report()));
+        }
+        if unwritten.is_refused() {
+            return Ok(exporting::describe(unwritten, export));
+        }
+        let saved = unwritten.save(&self.host, path, export, writing, progress)?;
+        Ok(exporting::saved(unwritten, saved, path, export))
     }
 }
 

@@ -5,8 +5,14 @@ use std::any::TypeId;
 use clap::builder::ValueHint;
 use clap::{Arg, ArgAction, Command};
 
+use onnxport_core::precision::Scheme;
+use onnxport_requests::axes::DynamicAxis;
+use onnxport_requests::feeding::DimSize;
+use onnxport_requests::levels::LevelCode;
 pub(crate) use onnxport_requests::object::nearest;
-use onnxport_requests::value::Tolerance;
+use onnxport_requests::plugins::{Choice, PluginOption};
+use onnxport_requests::precision::Transform;
+use onnxport_requests::value::{Draw, NameValue, Parsed, Tolerance};
 
 use crate::documents;
 
@@ -182,7 +188,23 @@ pub(crate) fn kind(arg: &Arg) -> Kind {
     if is_of(TypeId::of::<f64>()) {
         return Kind::Number;
     }
-    if is_of(TypeId::of::<String>()) { Kind::Text } else { Kind::Free }
+    if texts().into_iter().any(is_of) { Kind::Text } else { Kind::Free }
+}
+
+/// Returns the types of values that are texts of a certain form.
+fn texts() -> [TypeId; 10] {
+    [
+        TypeId::of::<String>(),
+        TypeId::of::<Choice>(),
+        TypeId::of::<DimSize>(),
+        TypeId::of::<Draw>(),
+        TypeId::of::<DynamicAxis>(),
+        TypeId::of::<LevelCode>(),
+        TypeId::of::<NameValue>(),
+        TypeId::of::<Parsed<Scheme>>(),
+        TypeId::of::<PluginOption>(),
+        TypeId::of::<Transform>(),
+    ]
 }
 
 /// Returns the effect of `arg` beyond reading.

@@ -27,22 +27,6 @@ pub(crate) fn read<A: Args>(name: &'static str, json: &str) -> Result<A, Diagnos
     A::from_arg_matches(&matches).map_err(|error| refused(&error))
 }
 
-/// Reads the options of `over`, and those of `under` that `over` does not set and that belong to `A`.
-///
-/// # Errors
-/// As [`read`].
-pub(crate) fn read_over<A: Args>(name: &'static str, under: &str, over: &str) -> Result<A, Diagnostic> {
-    let mut known = A::augment_args(Command::new(name));
-    known.build();
-    let mut object = parse(over)?;
-    let said: Vec<&str> =
-        object.keys().filter_map(|key| resolve(&known, key)).map(|(arg, _)| id(arg)).collect();
-    let is_wanted = |key: &str| resolve(&known, key).is_some_and(|(arg, _)| !said.contains(&id(arg)));
-    let kept: Vec<_> = parse(under)?.into_iter().filter(|(key, _)| is_wanted(key)).collect();
-    object.extend(kept);
-    read(name, &Value::Object(object).to_string())
-}
-
 /// The command line of `command` with the options of `object`.
 ///
 /// # Errors
@@ -151,10 +135,6 @@ fn opposite<'c>(command: &'c Command, key: &str) -> Option<&'c Arg> {
     command.get_arguments().find(|arg| known::is_called(arg, &long)).filter(|arg| is_flag(arg))
 }
 
-fn id(arg: &Arg) -> &str {
-    arg.get_id().as_str()
-}
-
 /// Adds the words of one option.
 pub(crate) fn push(words: &mut Vec<String>, key: &str, arg: &Arg, value: &Value) -> Result<(), Diagnostic> {
     let long = arg.get_long().unwrap_or_default();
@@ -205,11 +185,12 @@ fn unknown(command: &Command, key: &str) -> Diagnostic {
 
 #[cfg(test)]
 mod tests {
+    use onnxport_requests::export::Export;
+
     use super::*;
-    use crate::commands::exporting::ExportArguments;
 
     fn line(json: &str) -> Result<Vec<String>, String> {
-        let mut command = ExportArguments::augment_args(Command::new("export"));
+        let mut command = Export::augment_args(Command::new("export"));
         parse(json).and_then(|object| super::line(&mut command, &object)).map_err(|problem| problem.message)
     }
 
@@ -231,21 +212,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_option_is_refused() {
+    fn unknown_options_are_refused() {
         assert_eq!(line(r#"{"opse": 21}"#), Err("unknown option `opse` for export".to_owned()));
         assert_eq!(line(r#"{"validate": 1}"#), Err("`validate` is true or false".to_owned()));
         assert_eq!(line(r#"{"opset": true}"#), Err("`opset` takes a value, not true".to_owned()));
         assert!(line("[]").is_err() && line("{").is_err());
-        let problem = read::<ExportArguments>("export", r#"{"opset": "new"}"#).unwrap_err();
+        let problem = read::<Export>("export", r#"{"opset": "new"}"#).unwrap_err();
         assert_eq!(problem.code, Code::USAGE);
         assert!(problem.message.contains("invalid value 'new' for '--opset <OPSET>'"), "{problem:?}");
     }
 
     #[test]
     fn options_may_conflict() {
-        let problem =
-            read::<ExportArguments>("export", r#"{"verify": false, "keep_failed": true}"#).unwrap_err();
+        let problem = read::<Export>("export", r#"{"verify": false, "keep_failed": true}"#).unwrap_err();
         assert!(problem.message.contains("cannot be used with"), "{problem:?}");
-        assert!(read::<ExportArguments>("export", "{}").is_ok());
+        assert!(read::<Export>("export", "{}").is_ok());
     }
 }

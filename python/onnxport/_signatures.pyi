@@ -148,8 +148,6 @@ class Check(Command):
         program: _Path,
         *,
         opset: int | None = None,
-        suggest: Literal["all", "python", "rust", "modules"] | bool | None = None,
-        report: _Path | Sequence[_Path] | None = None,
         decompose: Literal["none", "core", "all"] | None = None,
         decompositions: _Path | Sequence[_Path] | None = None,
         allow: str | Sequence[str] | None = None,
@@ -163,6 +161,8 @@ class Check(Command):
         project: _Path | None = None,
         plugin_allow: _Path | None = None,
         on_plugin_panic: Literal["continue", "stop"] | None = None,
+        suggest: Literal["all", "python", "rust", "modules"] | bool | None = None,
+        report: _Path | Sequence[_Path] | None = None,
         json: bool | None = None,
         quiet: bool | None = None,
         verbose: int | None = None,
@@ -179,10 +179,6 @@ class Check(Command):
         Args:
             program: The exported program.
             opset: The opset to check for.
-            suggest: Print code to paste: lowerings for missing operators, replacements for
-                modules.
-            report: Also write a report to this file: .txt, .md, .json, .html, or .sarif for
-                problems only; can be repeated.
             decompose: Which calls to decompose into simpler ones.
             decompositions: A file of decompositions, which take precedence over those of
                 plugins; can be repeated.
@@ -206,6 +202,10 @@ class Check(Command):
             plugin_allow: A list of libraries that may be loaded, as id = "SHA-256"; without
                 it, every library that you name may be.
             on_plugin_panic: What to do after a plugin panics.
+            suggest: Print code to paste: lowerings for missing operators, replacements for
+                modules.
+            report: Also write a report to this file: .txt, .md, .json, .html, or .sarif for
+                problems only; can be repeated.
             json: Print one JSON object instead of text.
             quiet: Print only results and problems.
             verbose: Show notes from plugins as well as warnings; repeat it for debug
@@ -232,11 +232,10 @@ class Convert(Command):
         output: _Path | None = None,
         emit: Literal["program", "normalised", "ir"] | None = None,
         explain_partition: bool | None = None,
-        report: _Path | Sequence[_Path] | None = None,
         input_names: _Free | None = None,
         output_names: _Free | None = None,
         dim: _Free | Sequence[_Free] | None = None,
-        require_dynamic: _Free | Sequence[_Free] | None = None,
+        require_dynamic: str | Sequence[str] | None = None,
         opset: int | None = None,
         validate: bool | None = None,
         freeze_all: bool | None = None,
@@ -270,22 +269,16 @@ class Convert(Command):
         dtype: Literal["f32", "f16", "bf16", "f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz"] | None = None,
         keep_dtype: str | Sequence[str] | None = None,
         dtype_overflow: Literal["refuse", "keep", "allow"] | None = None,
-        quantize: _Free | None = None,
+        quantize: str | None = None,
         quantize_form: Literal["dequantize", "matmulnbits"] | None = None,
         accuracy_level: int | None = None,
         quantize_only: str | Sequence[str] | None = None,
         quantize_skip: str | Sequence[str] | None = None,
-        transform: _Free | Sequence[_Free] | None = None,
+        transform: str | Sequence[str] | None = None,
         backend: str | Sequence[str] | None = None,
         blobs: Literal["auto", "embed", "file"] | None = None,
         metadata: Literal["full", "names", "none"] | None = None,
         source_root: _Path | None = None,
-        plugin: _Path | Sequence[_Path] | None = None,
-        use: str | Sequence[str] | None = None,
-        plugin_option: str | Sequence[str] | None = None,
-        project: _Path | None = None,
-        plugin_allow: _Path | None = None,
-        on_plugin_panic: Literal["continue", "stop"] | None = None,
         external_data: Literal["auto", "inline", "external", "reference"] | None = None,
         shard_size: str | int | None = None,
         manifest: bool | None = None,
@@ -308,6 +301,13 @@ class Convert(Command):
         deny: str | Sequence[str] | None = None,
         warnings_as_errors: bool | None = None,
         profile: _Path | None = None,
+        plugin: _Path | Sequence[_Path] | None = None,
+        use: str | Sequence[str] | None = None,
+        plugin_option: str | Sequence[str] | None = None,
+        project: _Path | None = None,
+        plugin_allow: _Path | None = None,
+        on_plugin_panic: Literal["continue", "stop"] | None = None,
+        report: _Path | Sequence[_Path] | None = None,
         json: bool | None = None,
         quiet: bool | None = None,
         verbose: int | None = None,
@@ -327,8 +327,6 @@ class Convert(Command):
             emit: Print the graph as text instead of writing a model.
             explain_partition: Show the regions that backends would claim, and why they
                 leave the others, without compiling or writing anything.
-            report: Also write a report to this file: .txt, .md, .json, .html, or .sarif for
-                problems only; can be repeated.
             input_names: Names for all inputs in order, or new names for some: pixels,mask
                 or x=pixels.
             output_names: Names for all outputs in order, or new names for some.
@@ -419,17 +417,6 @@ class Convert(Command):
             metadata: How much the model records about the program that it comes from.
             source_root: The folder to which file names in Python stack traces are relative,
                 with `--metadata full`.
-            plugin: A plugin library, or a folder of libraries with manifests; can be
-                repeated. Also read from ONNXPORT_PLUGIN_PATH.
-            use: The plugin to use for an operator that several plugins lower, such as
-                aten.add.Tensor=mylib; can be repeated.
-            plugin_option: A plugin option; can be repeated. `onnxport plugin info` lists
-                them.
-            project: An onnxport.toml whose plugins to load; without this option or
-                --config, plugins in a file are ignored.
-            plugin_allow: A list of libraries that may be loaded, as id = "SHA-256"; without
-                it, every library that you name may be.
-            on_plugin_panic: What to do after a plugin panics.
             external_data: Where to store the weights.
             shard_size: Split external data into files of at most this size, such as 2GB; a
                 larger tensor gets its own file.
@@ -467,6 +454,19 @@ class Convert(Command):
                 them.
             profile: Write a trace with the time of each stage, plugin, rule and pass and
                 the memory use to this file, for Perfetto or `chrome://tracing`.
+            plugin: A plugin library, or a folder of libraries with manifests; can be
+                repeated. Also read from ONNXPORT_PLUGIN_PATH.
+            use: The plugin to use for an operator that several plugins lower, such as
+                aten.add.Tensor=mylib; can be repeated.
+            plugin_option: A plugin option; can be repeated. `onnxport plugin info` lists
+                them.
+            project: An onnxport.toml whose plugins to load; without this option or
+                --config, plugins in a file are ignored.
+            plugin_allow: A list of libraries that may be loaded, as id = "SHA-256"; without
+                it, every library that you name may be.
+            on_plugin_panic: What to do after a plugin panics.
+            report: Also write a report to this file: .txt, .md, .json, .html, or .sarif for
+                problems only; can be repeated.
             json: Print one JSON object instead of text.
             quiet: Print only results and problems.
             verbose: Show notes from plugins as well as warnings; repeat it for debug
@@ -837,22 +837,16 @@ class Package(Command):
         dtype: Literal["f32", "f16", "bf16", "f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz"] | None = None,
         keep_dtype: str | Sequence[str] | None = None,
         dtype_overflow: Literal["refuse", "keep", "allow"] | None = None,
-        quantize: _Free | None = None,
+        quantize: str | None = None,
         quantize_form: Literal["dequantize", "matmulnbits"] | None = None,
         accuracy_level: int | None = None,
         quantize_only: str | Sequence[str] | None = None,
         quantize_skip: str | Sequence[str] | None = None,
-        transform: _Free | Sequence[_Free] | None = None,
+        transform: str | Sequence[str] | None = None,
         backend: str | Sequence[str] | None = None,
         blobs: Literal["auto", "embed", "file"] | None = None,
         metadata: Literal["full", "names", "none"] | None = None,
         source_root: _Path | None = None,
-        plugin: _Path | Sequence[_Path] | None = None,
-        use: str | Sequence[str] | None = None,
-        plugin_option: str | Sequence[str] | None = None,
-        project: _Path | None = None,
-        plugin_allow: _Path | None = None,
-        on_plugin_panic: Literal["continue", "stop"] | None = None,
         shard_size: str | int | None = None,
         manifest: bool | None = None,
         max_memory: str | int | None = None,
@@ -871,6 +865,12 @@ class Package(Command):
         warn: str | Sequence[str] | None = None,
         deny: str | Sequence[str] | None = None,
         warnings_as_errors: bool | None = None,
+        plugin: _Path | Sequence[_Path] | None = None,
+        use: str | Sequence[str] | None = None,
+        plugin_option: str | Sequence[str] | None = None,
+        project: _Path | None = None,
+        plugin_allow: _Path | None = None,
+        on_plugin_panic: Literal["continue", "stop"] | None = None,
         json: bool | None = None,
         quiet: bool | None = None,
         verbose: int | None = None,
@@ -979,17 +979,6 @@ class Package(Command):
             metadata: How much the model records about the program that it comes from.
             source_root: The folder to which file names in Python stack traces are relative,
                 with `--metadata full`.
-            plugin: A plugin library, or a folder of libraries with manifests; can be
-                repeated. Also read from ONNXPORT_PLUGIN_PATH.
-            use: The plugin to use for an operator that several plugins lower, such as
-                aten.add.Tensor=mylib; can be repeated.
-            plugin_option: A plugin option; can be repeated. `onnxport plugin info` lists
-                them.
-            project: An onnxport.toml whose plugins to load; without this option or
-                --config, plugins in a file are ignored.
-            plugin_allow: A list of libraries that may be loaded, as id = "SHA-256"; without
-                it, every library that you name may be.
-            on_plugin_panic: What to do after a plugin panics.
             shard_size: Split external data into files of at most this size, such as 2GB; a
                 larger tensor gets its own file.
             manifest: Also write OUTPUT.sha256, a list of hashes that `sha256sum --check`
@@ -1021,6 +1010,17 @@ class Package(Command):
                 written; can be repeated.
             warnings_as_errors: Treat all warnings as errors, unless --allow or --warn names
                 them.
+            plugin: A plugin library, or a folder of libraries with manifests; can be
+                repeated. Also read from ONNXPORT_PLUGIN_PATH.
+            use: The plugin to use for an operator that several plugins lower, such as
+                aten.add.Tensor=mylib; can be repeated.
+            plugin_option: A plugin option; can be repeated. `onnxport plugin info` lists
+                them.
+            project: An onnxport.toml whose plugins to load; without this option or
+                --config, plugins in a file are ignored.
+            plugin_allow: A list of libraries that may be loaded, as id = "SHA-256"; without
+                it, every library that you name may be.
+            on_plugin_panic: What to do after a plugin panics.
             json: Print one JSON object instead of text.
             quiet: Print only results and problems.
             verbose: Show notes from plugins as well as warnings; repeat it for debug

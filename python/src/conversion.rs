@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use onnxport::Export;
+use onnxport::Exporting;
 use onnxport_core::pt2::Parts;
 use onnxport_core::verify::InProcess;
 use pyo3::prelude::*;
@@ -69,7 +69,7 @@ impl Conversion {
         let (source, conversion) = (self.source.clone(), self.conversion.clone());
         let exported = work::run(py, progress, move |watch| {
             plugin::run(functions, || {
-                Export::new(&options)?.run(conversion, source, output.as_deref(), watch)
+                Exporting::new(&options)?.run(conversion, source, output.as_deref(), watch)
             })
         })?;
         Ok(Model::new(Arc::new(exported)))

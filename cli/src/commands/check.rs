@@ -1,96 +1,74 @@
 //! `onnxport check`.
 
-use std::path::{Path, PathBuf};
-
 use clap::Args;
-use onnxport_core::decompose::DecomposeOptions;
-use onnxport_core::diagnose::Report;
-use onnxport_core::host::Host;
-use onnxport_core::ir::opset::DEFAULT_OPSET;
-use onnxport_core::optimise::Level;
-use onnxport_core::pipeline;
-use onnxport_core::trace::stage;
+use onnxport_requests::check::{CheckRequest, Obstacles};
 use onnxport_requests::profile::Profiling;
-use onnxport_requests::{Plugins, optimizing};
+use onnxport_requests::{Hosted, Request, value};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use super::profiled;
 use super::reports::ReportArguments;
 use super::suggesting::{self, Wanted};
-use crate::decomposing::DecomposeArguments;
 use crate::exit::Exit;
 use crate::format::{count, good};
-use crate::levels::LevelArguments;
 use crate::outcome::{CommandResult, Outcome};
 use crate::plugins;
+use crate::progress::Progress;
 
 /// Arguments of `check`.
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Deserialize, JsonSchema)]
 pub(crate) struct Arguments {
-    /// The exported program
-    program: PathBuf,
-    /// The opset to check for
-    #[arg(long, default_value_t = DEFAULT_OPSET)]
-    opset: i64,
+    #[command(flatten)]
+    #[serde(flatten)]
+    hosted: Hosted<CheckRequest>,
     /// Print code to paste: lowerings for missing operators, replacements for modules
     #[arg(long, value_enum, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
+    #[serde(default, with = "value::optional")]
+    #[schemars(schema_with = "value::optional::schema::<Wanted>")]
     suggest: Option<Wanted>,
     #[command(flatten)]
+    #[serde(flatten)]
     reports: ReportArguments,
-    #[command(flatten)]
-    decomposing: DecomposeArguments,
-    #[command(flatten)]
-    levels: LevelArguments,
-    #[command(flatten)]
-    profile: Profiling,
-    #[command(flatten)]
-    plugins: Plugins,
 }
 
 /// Finds and reports everything that cannot be converted.
-pub(crate) fn run(arguments: &Arguments) -> CommandResult {
-    arguments.reports.check()?;
-    arguments.levels.check()?;
-    let sources = std::slice::from_ref(&arguments.program);
-    let mut result = profiled::around(&arguments.profile, "check", sources, || check(arguments));
+pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
+    let Arguments { hosted: Hosted { request, .. }, suggest, reports } = arguments;
+    reports.check()?;
+    let sources = std::slice::from_ref(&request.program);
+    let work = || check(&arguments.hosted, progress);
+    let mut result = profiled::around(&request.profiling, "check", sources, work);
     let (Ok(outcome) | Err(outcome)) = &mut result;
-    arguments.levels.judge(outcome);
-    if let Some(wanted) = arguments.suggest {
+    if let Some(wanted) = *suggest {
         outcome.text.push_str(&suggesting::text(&outcome.report, wanted));
     }
-    arguments.reports.write_model("check", &arguments.program, None, outcome)?;
+    reports.write_model("check", &request.program, None, outcome)?;
     result
 }
 
-fn check(arguments: &Arguments) -> CommandResult {
-    let host = plugins::host(&arguments.plugins)?;
-    look(&host, &arguments.program, arguments.opset, arguments.decomposing.options()?)
+fn check(arguments: &Hosted<CheckRequest>, progress: &Progress) -> CommandResult {
+    let Hosted { request, plugins } = arguments;
+    request.check()?;
+    let host = plugins::host(plugins)?;
+    let request = CheckRequest { profiling: Profiling::default(), ..request.clone() };
+    Ok(describe(&request, request.run(&host, &mut progress.clone())?))
 }
 
-/// Finds the obstacles to a conversion of the program at `path`.
-pub(crate) fn look(host: &Host, path: &Path, opset: i64, decompose: DecomposeOptions) -> CommandResult {
-    let reading = stage("read");
-    let archive = pipeline::read(path)?;
-    drop(reading);
-    let calls = archive.program.body.calls.len();
-    let mut options = pipeline::ConvertOptions {
-        decompose,
-        validate: true,
-        optimise: optimizing::at(Level::default()),
-        ..Default::default()
-    };
-    options.lower.opset = opset;
-    let mut outcome = Outcome::ok().with("opset", opset).with("calls", calls);
-    match pipeline::check(host, archive.program, &options) {
-        Ok(converted) => {
-            outcome.report = Report { diagnostics: converted.diagnostics, origins: converted.model.origins };
-            outcome.summary =
-                format!("{}  all of {} at opset {}\n", good("convertible"), count(calls, "call"), opset);
-        }
-        Err(report) => {
-            outcome.exit = Exit::of(&report);
-            outcome.report = report;
-        }
+/// Describes the obstacles to a conversion.
+pub(crate) fn describe(request: &CheckRequest, found: Obstacles) -> Outcome {
+    let Obstacles { calls, convertible, gaps, report, failures, profile: _ } = found;
+    let mut outcome = Outcome::ok().with("opset", request.opset).with("calls", calls).with("gaps", gaps);
+    if convertible {
+        outcome.summary =
+            format!("{}  all of {} at opset {}\n", good("convertible"), count(calls, "call"), request.opset);
+    } else {
+        outcome.exit = Exit::of(&report);
     }
-    outcome.put("gaps", outcome.report.diagnostics.len());
-    Ok(outcome)
+    outcome.report = report;
+    outcome.refuse();
+    for failure in failures {
+        outcome.fail(failure);
+    }
+    outcome
 }

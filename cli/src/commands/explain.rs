@@ -4,13 +4,11 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use onnxport_core::decompose::DecomposeOptions;
 use onnxport_core::diagnose::render::{self, Palette};
 use onnxport_core::diagnose::{Code, Explanation, explanation};
 use onnxport_core::ir::opset::DEFAULT_OPSET;
-use onnxport_requests::Plugins;
+use onnxport_requests::{CheckRequest, Plugins, Request};
 
-use super::check;
 use super::suggesting::{self, Wanted};
 use crate::documents::CodeJson;
 use crate::exit::Exit;
@@ -82,7 +80,8 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
 /// Adds the locations of the code `wanted` in the program at `path`.
 fn show(arguments: &Arguments, path: &Path, wanted: &str, outcome: &mut Outcome) -> Result<(), Outcome> {
     let host = plugins::host(&arguments.plugins)?;
-    let mut found = check::look(&host, path, arguments.opset, DecomposeOptions::default())?;
+    let request = CheckRequest { opset: arguments.opset, ..CheckRequest::new(path) };
+    let mut found = request.run(&host, &mut ())?;
     found.report.diagnostics.retain(|one| one.code.as_str() == wanted);
     let shown = path.display();
     // Writing to a String cannot fail.

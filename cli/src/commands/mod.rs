@@ -5,7 +5,6 @@ mod buckets;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod convert;
-pub(crate) mod converting;
 pub(crate) mod diff;
 pub(crate) mod draw;
 pub(crate) mod explain;

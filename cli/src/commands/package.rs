@@ -11,7 +11,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap_lex::OsStrExt;
 use onnxport_core::diagnose::{Code, Diagnostic, Report};
 use onnxport_core::ir::Model;
-use onnxport_core::lower::{DimName, LowerOptions, Names};
+use onnxport_core::lower::{DimName, LowerOptions};
 use onnxport_core::optimise::OptimiseOptions;
 use onnxport_core::precision::PrecisionOptions;
 use onnxport_core::sizes::AxisSize;
@@ -19,29 +19,31 @@ use onnxport_core::trace;
 use onnxport_core::verify::Ahead;
 use onnxport_core::write;
 use onnxport_core::{BindOptions, Calls, Conversion, ConvertOptions, Host, NameMap, WeightSet, WriteOptions};
+use onnxport_requests::Plugins;
+use onnxport_requests::axes::{Axis, PortNames};
+use onnxport_requests::converting::Converting;
+use onnxport_requests::levels::Levels;
 use onnxport_requests::profile::Profiling;
-use onnxport_requests::writing::Files;
+use onnxport_requests::weights::WeightSource;
+use onnxport_requests::writing::{Files, Planning};
 use serde_json::Value;
 
 use super::buckets::{self, Bucket, Listed, Variant};
-use super::converting::{self, Axis, ConvertingArguments};
 use super::optimising;
 use super::packaged::{describe, is_file_name};
 use super::profiled;
 use super::reports::{Contents, ReportArguments};
 use super::verifying;
-use super::writing::{self, PlanArguments};
+use super::writing;
 use crate::backends;
 use crate::decomposing;
 use crate::exit::Exit;
 use crate::format::bold;
-use crate::levels::LevelArguments;
 use crate::outcome::{CommandResult, Outcome};
 use crate::plugins;
 use crate::precision;
 use crate::progress::Progress;
 use crate::target;
-use crate::weights::SharedWeights;
 
 /// Arguments of `package`.
 #[derive(Debug, Args)]
@@ -54,10 +56,10 @@ pub(crate) struct Arguments {
     output: PathBuf,
     /// Names for all inputs of a model in order, or new names for some: encoder/pixels,mask or encoder/x=pixels
     #[arg(long, value_name = "NAME/NAMES", value_parser = parse_names)]
-    input_names: Vec<(String, Names)>,
+    input_names: Vec<(String, PortNames)>,
     /// Names for the outputs of a model, in the same form
     #[arg(long, value_name = "NAME/NAMES", value_parser = parse_names)]
-    output_names: Vec<(String, Names)>,
+    output_names: Vec<(String, PortNames)>,
     /// A name for a dynamic dimension of an input, such as encoder/x:0=batch, or a fixed size
     #[arg(long = "dim", value_name = "NAME/INPUT:AXIS=NAME|SIZE", value_parser = parse_axis)]
     dims: Vec<(String, Axis)>,
@@ -66,19 +68,21 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIM=SIZES", value_parser = buckets::parse)]
     buckets: Vec<Bucket>,
     #[command(flatten)]
-    converting: ConvertingArguments,
+    converting: Converting,
     #[command(flatten)]
     files: Files,
     #[command(flatten)]
-    planning: PlanArguments,
+    planning: Planning,
     #[command(flatten)]
-    weights: SharedWeights,
+    weights: WeightSource,
     #[command(flatten)]
     profile: Profiling,
     #[command(flatten)]
     reports: ReportArguments,
     #[command(flatten)]
-    levels: LevelArguments,
+    levels: Levels,
+    #[command(flatten)]
+    plugins: Plugins,
 }
 
 fn parse_member(text: OsString) -> Result<(String, PathBuf), String> {
@@ -95,18 +99,19 @@ fn parse_member(text: OsString) -> Result<(String, PathBuf), String> {
 fn parse_axis(text: &str) -> Result<(String, Axis), String> {
     let (model, axis) =
         text.split_once('/').ok_or("expected NAME/INPUT:AXIS=NAME or NAME/INPUT:AXIS=SIZE")?;
-    Ok((model.to_owned(), converting::parse_axis(axis)?))
+    Ok((model.to_owned(), axis.parse()?))
 }
 
-fn parse_names(text: &str) -> Result<(String, Names), String> {
+fn parse_names(text: &str) -> Result<(String, PortNames), String> {
     let (model, names) = text.split_once('/').ok_or("expected NAME/a,b or NAME/old=new")?;
-    Ok((model.to_owned(), converting::parse_names(names)?))
+    Ok((model.to_owned(), names.parse()?))
 }
 
 /// Converts all programs, writes them into one folder and verifies them there.
 pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     arguments.reports.check_several()?;
     arguments.levels.check()?;
+    arguments.converting.check()?;
     let sources: Vec<PathBuf> = arguments.programs.iter().map(|(_, path)| path.clone()).collect();
     let mut result =
         profiled::around(&arguments.profile, "package", &sources, || package(arguments, progress));
@@ -122,9 +127,9 @@ fn package(arguments: &Arguments, progress: &Progress) -> CommandResult {
     buckets::check(&arguments.buckets)?;
     refuse_existing(arguments)?;
     let converting = &arguments.converting;
-    let host = plugins::host(&converting.plugins)?;
-    if arguments.planning.plan.is_none() {
-        converting.verifying.prepare(&host);
+    let host = plugins::host(&arguments.plugins)?;
+    if arguments.planning.plan.is_none() && !converting.verifying.no_verify {
+        plugins::prepare(&host, &converting.verifying.running);
     }
     let given = arguments.weights.open(&host)?;
     let mut failures: Vec<(String, Report)> = Vec::new();
@@ -164,12 +169,12 @@ fn package(arguments: &Arguments, progress: &Progress) -> CommandResult {
     }
     refuse_patterns(&mut members)?;
     for member in &mut members {
-        arguments.levels.judge(&mut member.outcome);
+        member.outcome.judge(&arguments.levels);
     }
     if members.iter().any(|member| member.outcome.exit != Exit::Ok) {
         return Err(refused(members));
     }
-    let options = arguments.converting.metadata.write(arguments.files.options());
+    let options = arguments.converting.metadata.apply(arguments.files.options());
     let (mut models, mut rest) = (Vec::new(), Vec::new());
     for Member { base, variant, model, outcome, calls, .. } in members {
         models.push((variant.name(&base), model));
@@ -193,8 +198,8 @@ fn package(arguments: &Arguments, progress: &Progress) -> CommandResult {
     for (path, Rest { base, variant, outcome: mut own, calls }) in staged.models().zip(rest) {
         if let Some(calls) = calls {
             let _stage = trace::stage("verify");
-            own.add(converting.verifying.verify(&host, &path, calls, progress));
-            arguments.levels.judge(&mut own);
+            let (levels, progress) = (&arguments.levels, &mut progress.clone());
+            own.add(verifying::describe(converting.verifying.verify(&host, &path, calls, levels, progress)));
         }
         if !arguments.buckets.is_empty() {
             listed.push(Listed::new(&base, &variant, &path, &own)?);
@@ -351,7 +356,7 @@ struct Rest {
 impl Arguments {
     /// The names and sizes of axes of `model`.
     fn axes(&self, model: &str) -> (Vec<DimName>, Vec<AxisSize>) {
-        converting::axes(self.dims.iter().filter(|(of, _)| of == model).map(|(_, axis)| axis))
+        Axis::split(self.dims.iter().filter(|(of, _)| of == model).map(|(_, axis)| axis))
     }
 }
 
@@ -371,13 +376,13 @@ fn convert(
     let verified = !converting.verifying.no_verify && arguments.planning.plan.is_none();
     let options = converting.options(Some(Path::new(&format!("{}.onnx", variant.name(name)))))?;
     let (dims, fixed) = arguments.axes(name);
-    let names = |given: &[(String, Names)]| {
-        given.iter().find(|(model, _)| model == name).map(|(_, names)| names.clone()).unwrap_or_default()
+    let names = |given: &[(String, PortNames)]| {
+        given.iter().find(|(model, _)| model == name).map(|(_, names)| names.clone().0).unwrap_or_default()
     };
     let (input_names, output_names) = (names(&arguments.input_names), names(&arguments.output_names));
     let lower = LowerOptions { dims, input_names, output_names, ..options.lower };
     let options = ConvertOptions {
-        lower: converting.naming(lower, conversion.program()),
+        lower: converting.name(lower, conversion.program()),
         fixed,
         precision: PrecisionOptions { several: true, ..options.precision },
         separate: reweighted,

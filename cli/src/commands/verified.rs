@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use onnxport_core::verify::{CaseReport, Judged, Source, Verification};
+use onnxport_requests::verifying::is_judged;
 
 use crate::exit::Exit;
 use crate::format::{bad, bold, count, duration, faint, good, plain, table};
@@ -57,8 +58,14 @@ fn cell(case: &CaseReport) -> String {
     }
 }
 
-/// Adds a verification to an outcome.
+/// Adds a verification to an outcome, with its diagnostics.
 pub(crate) fn describe(verification: &Verification, source: &Path, outcome: &mut Outcome) {
+    show(verification, source, outcome);
+    outcome.report.diagnostics.extend(verification.diagnostics());
+}
+
+/// Adds a verification to an outcome, without its diagnostics.
+pub(crate) fn show(verification: &Verification, source: &Path, outcome: &mut Outcome) {
     let passed = verification.passed();
     let mut text = String::new();
     let judged = is_judged(verification);
@@ -94,15 +101,9 @@ pub(crate) fn describe(verification: &Verification, source: &Path, outcome: &mut
     outcome.put("verified", passed && judged);
     outcome.put("verification", verification);
     outcome.put("against", source.display().to_string());
-    outcome.report.diagnostics.extend(verification.diagnostics());
     if !passed {
         outcome.exit = outcome.exit.max(Exit::Mismatch);
     }
-}
-
-/// Whether the results were compared with expected values of the same weights.
-fn is_judged(verification: &Verification) -> bool {
-    verification.says_something() && !verification.measured
 }
 
 fn is_verified(verification: &Verification) -> bool {

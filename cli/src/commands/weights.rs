@@ -8,12 +8,12 @@ use clap::{Args, Subcommand};
 use onnxport_core::diagnose::Report;
 use onnxport_core::weights::{self, BindOptions};
 use onnxport_core::write::WriteOptions;
+use onnxport_requests::weights::WeightNames;
 use onnxport_requests::writing::Places;
 
 use crate::format::{bold, bytes, count};
 use crate::outcome::{CommandResult, Outcome};
 use crate::progress::Progress;
-use crate::weights::NameArguments;
 
 /// Arguments of `weights`.
 #[derive(Debug, Args)]
@@ -40,7 +40,7 @@ struct BindArguments {
     #[arg(short, long, value_name = "ONNX")]
     output: Option<PathBuf>,
     #[command(flatten)]
-    names: NameArguments,
+    names: WeightNames,
     #[command(flatten)]
     places: Places,
 }

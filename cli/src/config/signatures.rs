@@ -5,9 +5,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use clap::{Arg, Command, CommandFactory};
-use onnxport_requests::feeding::DimSize;
-use onnxport_requests::plugins::{Choice, PluginOption};
-use onnxport_requests::value::{Budget, ByteSize, Draw, NameValue, Seconds};
+use onnxport_requests::value::{Budget, ByteSize, Seconds};
 
 use crate::args::Cli;
 use crate::known::{self, Kind};
@@ -93,17 +91,6 @@ fn of(command: &Command, arg: &Arg) -> String {
         Kind::Free if is_of(&[TypeId::of::<ByteSize>(), TypeId::of::<Budget>()]) => "str | int".to_owned(),
         Kind::Free if is_of(&[TypeId::of::<Seconds>()]) => "str | float".to_owned(),
         Kind::Free if is_of(&[TypeId::of::<u32>()]) => "int".to_owned(),
-        Kind::Free
-            if is_of(&[
-                TypeId::of::<NameValue>(),
-                TypeId::of::<Draw>(),
-                TypeId::of::<DimSize>(),
-                TypeId::of::<Choice>(),
-                TypeId::of::<PluginOption>(),
-            ]) =>
-        {
-            "str".to_owned()
-        }
         Kind::Free => "_Free".to_owned(),
     };
     let may_be_switched = known::is_optional(arg) && known::kind(arg) != Kind::Count
@@ -195,6 +182,8 @@ fn keywords_are_the_properties_of_requests() {
     let mut cli = Cli::command();
     cli.build();
     let requests = [
+        ("check", object::properties::<crate::commands::check::Arguments>()),
+        ("convert", object::properties::<crate::commands::convert::Arguments>()),
         ("diff", object::properties::<Hosted<DiffRequest>>()),
         ("llm", object::properties::<Hosted<LlmRequest>>()),
         ("optimize", object::properties::<Hosted<OptimizeRequest>>()),

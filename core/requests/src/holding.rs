@@ -9,7 +9,7 @@ use onnxport_core::verify::{Against, Drawing, Options, Signature, Verification};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::object::wrong;
+use crate::object::needs;
 use crate::progress::Progress;
 use crate::runtime::{Running, consult, execute};
 use crate::value::{Draw, Tolerance};
@@ -73,17 +73,14 @@ impl Holding {
     pub fn check(&self) -> Result<(), Diagnostic> {
         let Self { verify, keep_failed, inputs, draw, seed, rtol, atol, .. } = self;
         let given = [
-            (*keep_failed, "keep_failed"),
-            (!inputs.is_empty(), "inputs"),
-            (!draw.is_empty(), "draw"),
-            (seed.is_some(), "seed"),
-            (rtol.is_some(), "rtol"),
-            (atol.is_some(), "atol"),
+            ("keep_failed", *keep_failed),
+            ("inputs", !inputs.is_empty()),
+            ("draw", !draw.is_empty()),
+            ("seed", seed.is_some()),
+            ("rtol", rtol.is_some()),
+            ("atol", atol.is_some()),
         ];
-        match given.into_iter().find(|(given, _)| *given && !verify) {
-            Some((_, name)) => Err(wrong(format!("`{name}` needs `verify`")).help("add `verify`")),
-            None => Ok(()),
-        }
+        needs("verify", *verify, &given)
     }
 
     /// Runs the models `before` and `after` in the same executor and compares their results.

@@ -5,6 +5,25 @@
 //!
 //! ```
 //! use onnxport_core::{Host, Report};
+//! use onnxport_requests::{CheckRequest, ConvertRequest, Request};
+//!
+//! # fn main() -> Result<(), Report> {
+//! # let folder = tempfile::tempdir().unwrap();
+//! # let model = folder.path().join("mlp.onnx");
+//! # let program = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/mlp/mlp.pt2");
+//! let host = Host::new(&[&onnxport_aten::ROOT, &onnxport_optimise::ROOT, &onnxport_reference::ROOT])?;
+//! let obstacles = CheckRequest::new(program).run(&host, &mut ())?;
+//! assert!(obstacles.is_empty(), "{:?}", obstacles.report);
+//! let converted = ConvertRequest::new(program, &model).run(&host, &mut ())?;
+//! let saved = converted.saved().expect("the model is written");
+//! println!("{} cases agree", saved.checked.verification.as_ref().map_or(0, |(v, _)| v.cases.len()));
+//! assert!(converted.passed() && saved.checked.is_verified() && model.is_file());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! ```
+//! use onnxport_core::{Host, Report};
 //! use onnxport_requests::{OptimizeRequest, Request};
 //!
 //! # fn main() -> Result<(), Report> {
@@ -76,14 +95,24 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
 )]
 
+pub mod axes;
+pub mod backends;
+pub mod check;
+pub mod convert;
+pub mod converting;
+pub mod decomposing;
 pub mod diff;
+pub mod export;
 pub mod feeding;
 pub mod holding;
+pub mod levels;
 pub mod llm;
+pub mod metadata;
 pub mod object;
 pub mod optimize;
 pub mod optimizing;
 pub mod plugins;
+pub mod precision;
 pub mod profile;
 pub mod progress;
 pub mod reference;
@@ -92,6 +121,8 @@ pub mod runtime;
 pub mod target;
 pub mod value;
 pub mod verify;
+pub mod verifying;
+pub mod weights;
 pub mod writing;
 
 use clap::Args;
@@ -100,6 +131,8 @@ use onnxport_core::diagnose::{Diagnostic, Report};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use check::{CheckRequest, Obstacles};
+pub use convert::{ConvertRequest, Converted};
 pub use diff::{DiffRequest, Differences};
 pub use llm::{Exported, LlmRequest};
 pub use optimize::{OptimizeRequest, Optimized};

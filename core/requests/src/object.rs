@@ -11,6 +11,14 @@ pub(crate) fn wrong(message: String) -> Diagnostic {
     Diagnostic::error(Code::USAGE, message)
 }
 
+/// Fails if one of the options `given` is used without the option `name`, which it refines.
+pub(crate) fn needs(name: &str, is_given: bool, given: &[(&str, bool)]) -> Result<(), Diagnostic> {
+    match given.iter().find(|(_, given)| *given && !is_given) {
+        Some((option, _)) => Err(wrong(format!("`{option}` needs `{name}`")).help(format!("add `{name}`"))),
+        None => Ok(()),
+    }
+}
+
 /// The properties of a request by their names, each a JSON schema, in the order of the options.
 pub fn properties<R: JsonSchema>() -> Map<String, Value> {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
@@ -53,6 +61,26 @@ pub fn read<R: Args + JsonSchema + DeserializeOwned>(
         return Err(wrong(format!("`{missing}` is missing")));
     }
     serde_json::from_value(Value::Object(given)).map_err(|problem| wrong(problem.to_string()))
+}
+
+/// Reads the request of the command `name` from the options of `over`, and those of `under` that belong to it and that
+/// `over` does not set.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_over<R: Args + JsonSchema + DeserializeOwned>(
+    name: &str,
+    under: &Map<String, Value>,
+    over: &Map<String, Value>,
+) -> Result<R, Diagnostic> {
+    let mut command = R::augment_args(Command::new(name.to_owned()));
+    command.build();
+    let properties = properties::<R>();
+    let own = |(key, value): (&String, &Value)| canonical(&command, &properties, key, value).ok();
+    let set: Vec<String> = over.iter().filter_map(own).map(|(key, _)| key).collect();
+    let kept = under.iter().filter_map(own).filter(|(key, _)| !set.contains(key));
+    let both = over.iter().map(|(key, value)| (key.clone(), value.clone())).chain(kept).collect();
+    read(name, &both)
 }
 
 /// The key of an option, or of a positional argument.

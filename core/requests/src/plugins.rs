@@ -7,12 +7,10 @@ use std::str::FromStr;
 use clap::{Args, ValueEnum};
 use onnxport_core::Search;
 use onnxport_core::host::OnPanic;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Deserializer, Error};
-use serde::{Deserialize, Serialize, Serializer};
-use std::borrow::Cow;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::value::{as_text, text};
+use crate::value::as_text;
 
 /// The plugins of a host, beside those that are linked in.
 #[derive(Args, Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]

@@ -1,6 +1,5 @@
 //! The option about the target runtime of a model.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
@@ -8,11 +7,10 @@ use std::sync::Arc;
 
 use clap::{Args, ValueHint};
 use onnxport_core::legalise::{BUILT_IN, LegaliseOptions, Target};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Deserializer, Error};
-use serde::{Deserialize, Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::value::{as_text, text};
+use crate::value::as_text;
 
 /// The runtime that a model is for.
 #[derive(Args, Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]

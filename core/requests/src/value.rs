@@ -24,29 +24,29 @@ pub(crate) fn text<'de, D: Deserializer<'de>>(data: D) -> Result<String, D::Erro
 /// Implements the data form of a type with [`FromStr`] and [`fmt::Display`]: the text on the command line.
 macro_rules! as_text {
     ($($type:ty: $schema:tt)*) => {$(
-        impl<'de> Deserialize<'de> for $type {
-            fn deserialize<D: Deserializer<'de>>(data: D) -> Result<Self, D::Error> {
-                text(data)?.parse().map_err(D::Error::custom)
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(data: D) -> Result<Self, D::Error> {
+                $crate::value::text(data)?.parse().map_err(serde::de::Error::custom)
             }
         }
 
-        impl Serialize for $type {
-            fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
                 to.collect_str(self)
             }
         }
 
-        impl JsonSchema for $type {
+        impl schemars::JsonSchema for $type {
             fn inline_schema() -> bool {
                 true
             }
 
-            fn schema_name() -> Cow<'static, str> {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
                 stringify!($type).into()
             }
 
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!($schema)
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!($schema)
             }
         }
     )*};
@@ -225,6 +225,54 @@ impl fmt::Display for Draw {
     }
 }
 
+/// A value, and the text that it was parsed from.
+#[derive(Clone, Debug)]
+pub struct Parsed<T> {
+    /// The value.
+    pub value: T,
+    text: String,
+}
+
+impl<T> PartialEq for Parsed<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl<T: FromStr> FromStr for Parsed<T> {
+    type Err = T::Err;
+
+    fn from_str(text: &str) -> Result<Self, T::Err> {
+        Ok(Self { value: text.parse()?, text: text.to_owned() })
+    }
+}
+
+impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Parsed<T> {
+    fn deserialize<D: Deserializer<'de>>(data: D) -> Result<Self, D::Error> {
+        text(data)?.parse().map_err(D::Error::custom)
+    }
+}
+
+impl<T> Serialize for Parsed<T> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.text.serialize(to)
+    }
+}
+
+impl<T> JsonSchema for Parsed<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Parsed".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string" })
+    }
+}
+
 /// Data for [`Level`]: its name, a number, or false for none.
 pub(crate) mod level {
     use super::{
@@ -250,6 +298,50 @@ pub(crate) mod level {
 
     pub(crate) fn schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "enum": ["0", "1", "2", "target", 0, 1, 2, true, false, null] })
+    }
+}
+
+/// Data for an option whose value can be omitted: its name, true for the first one, or false for none.
+pub mod optional {
+    use clap::ValueEnum;
+
+    use super::{
+        Deserialize, Deserializer, Error, Schema, SchemaGenerator, Serialize, Serializer, Value, json_schema,
+    };
+
+    #[expect(missing_docs, reason = "serde's own")]
+    pub fn deserialize<'de, D: Deserializer<'de>, T: ValueEnum + 'static>(
+        data: D,
+    ) -> Result<Option<T>, D::Error> {
+        match Value::deserialize(data)? {
+            Value::Null | Value::Bool(false) => Ok(None),
+            Value::Bool(true) => Ok(T::value_variants().first().cloned()),
+            Value::String(name) => T::from_str(&name, false).map(Some).map_err(|_| {
+                let known: Vec<String> = names::<T>().map(|name| format!("`{name}`")).collect();
+                D::Error::custom(format!("`{name}` is not one of {}", known.join(", ")))
+            }),
+            other => Err(D::Error::custom(format!("expected a string, true or false, not {other}"))),
+        }
+    }
+
+    #[expect(missing_docs, clippy::ref_option, reason = "serde's own")]
+    pub fn serialize<S: Serializer, T: ValueEnum + 'static>(
+        value: &Option<T>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        let value = value.as_ref().and_then(T::to_possible_value);
+        value.map(|value| value.get_name().to_owned()).serialize(to)
+    }
+
+    /// The schema of the data.
+    pub fn schema<T: ValueEnum + 'static>(_: &mut SchemaGenerator) -> Schema {
+        let names = names::<T>().map(Value::String);
+        let all: Vec<Value> = names.chain([Value::Bool(true), Value::Bool(false), Value::Null]).collect();
+        json_schema!({ "enum": all })
+    }
+
+    fn names<T: ValueEnum + 'static>() -> impl Iterator<Item = String> {
+        T::value_variants().iter().filter_map(T::to_possible_value).map(|value| value.get_name().to_owned())
     }
 }
 

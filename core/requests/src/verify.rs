@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Request;
-use crate::object::wrong;
+use crate::object::needs;
 use crate::profile::Profiling;
 use crate::progress::Progress;
 use crate::reference::Referring;
@@ -207,15 +207,10 @@ impl Request for VerifyRequest {
 
     fn check(&self) -> Result<(), Diagnostic> {
         let given = [
-            (!self.comparer_option.is_empty(), "comparer_option"),
-            (self.comparer_fallback, "comparer_fallback"),
+            ("comparer_option", !self.comparer_option.is_empty()),
+            ("comparer_fallback", self.comparer_fallback),
         ];
-        match given.into_iter().find(|(given, _)| *given && self.comparer.is_none()) {
-            Some((_, name)) => {
-                Err(wrong(format!("`{name}` needs `comparer`")).help("name a plugin with `comparer`"))
-            }
-            None => Ok(()),
-        }
+        needs("comparer", self.comparer.is_some(), &given)
     }
 
     fn run(&self, host: &Host, progress: &mut dyn Progress) -> Result<Verified, Report> {

@@ -5,7 +5,7 @@ use onnxport_core::{ExternalData, WriteOptions};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::value::ByteSize;
+use crate::value::{self, ByteSize};
 
 /// Where weights go, for a command that writes one model.
 #[derive(Args, Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
@@ -54,6 +54,65 @@ pub enum Weights {
     External,
     /// In the original files, which the model references; they must be in its folder
     Reference,
+}
+
+/// The output of a conversion.
+#[derive(Args, Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[command(next_help_heading = "Writing")]
+#[serde(default)]
+pub struct Writing {
+    /// Where to store the weights.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub places: Places,
+    /// Omit the data of the program's parameters, buffers and constants
+    #[arg(long)]
+    pub no_initializers: bool,
+    /// Declare the program's parameters, buffers and constants as inputs after the others
+    #[arg(long)]
+    pub initializers_as_inputs: bool,
+    /// A plan instead of files.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub planning: Planning,
+}
+
+/// A plan of the output.
+#[derive(Args, Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[command(next_help_heading = "Writing")]
+#[serde(default)]
+pub struct Planning {
+    /// Print the files, disk space and memory that writing would take, without writing. With =tensors, also list the
+    /// source, transforms and destination of every tensor
+    #[arg(long, value_enum, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "files")]
+    #[serde(with = "value::optional")]
+    #[schemars(schema_with = "value::optional::schema::<Planned>")]
+    pub plan: Option<Planned>,
+}
+
+/// The level of detail of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Planned {
+    /// The files and their sizes
+    Files,
+    /// Also every tensor
+    Tensors,
+}
+
+impl Writing {
+    /// Whether the user of the model supplies its weights by name.
+    pub fn names_weights(&self) -> bool {
+        self.no_initializers || self.initializers_as_inputs
+    }
+
+    /// The options of writing.
+    pub fn options(&self) -> WriteOptions {
+        WriteOptions {
+            initializers: !self.no_initializers,
+            initializers_as_inputs: self.initializers_as_inputs,
+            ..self.places.options()
+        }
+    }
 }
 
 impl Places {

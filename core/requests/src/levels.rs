@@ -1,53 +1,73 @@
-//! The levels of diagnostics: arguments that raise or hide warnings and notes by their codes.
+//! The options about the levels of diagnostics, which raise or hide warnings and notes by their codes.
+
+use std::fmt;
+use std::str::FromStr;
 
 use clap::Args;
 use onnxport_core::diagnose::{Code, Diagnostic, Severity};
 use onnxport_core::host::log;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::exit::Exit;
-use crate::outcome::Outcome;
+use crate::value::as_text;
 
-/// Arguments about diagnostics.
-#[derive(Debug, Args)]
+/// The levels of diagnostics.
+#[derive(Args, Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[command(next_help_heading = "Diagnostics")]
-pub(crate) struct LevelArguments {
+#[serde(default)]
+pub struct Levels {
     /// Hide warnings and notes with this code; can be repeated
-    #[arg(short = 'A', long, value_name = "CODE", value_parser = code)]
-    allow: Vec<String>,
+    #[arg(short = 'A', long, value_name = "CODE")]
+    pub allow: Vec<LevelCode>,
     /// Show notes with this code as warnings, and never treat its warnings as errors; can be repeated
-    #[arg(short = 'W', long, value_name = "CODE", value_parser = code)]
-    warn: Vec<String>,
+    #[arg(short = 'W', long, value_name = "CODE")]
+    pub warn: Vec<LevelCode>,
     /// Treat warnings and notes with this code as errors, before the model is written; can be repeated
-    #[arg(short = 'D', long, value_name = "CODE", value_parser = code)]
-    deny: Vec<String>,
+    #[arg(short = 'D', long, value_name = "CODE")]
+    pub deny: Vec<LevelCode>,
     /// Treat all warnings as errors, unless --allow or --warn names them
     #[arg(long)]
-    warnings_as_errors: bool,
+    pub warnings_as_errors: bool,
 }
 
-/// Reads a code: one of onnxport's own, in any case, or `plugin:code`.
-fn code(text: &str) -> Result<String, String> {
-    if text.contains(':') {
-        return Ok(text.to_owned());
+/// A code: one of onnxport's own, in any case, or `plugin:code`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LevelCode(String);
+
+impl FromStr for LevelCode {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        if text.contains(':') {
+            return Ok(Self(text.to_owned()));
+        }
+        let wanted = text.to_ascii_uppercase();
+        if Code::ALL.iter().any(|(code, _)| code.as_str() == wanted) {
+            return Ok(Self(wanted));
+        }
+        Err("unknown code; `onnxport explain` lists all codes")
     }
-    let wanted = text.to_ascii_uppercase();
-    if Code::ALL.iter().any(|(code, _)| code.as_str() == wanted) {
-        return Ok(wanted);
-    }
-    Err("unknown code; `onnxport explain` lists all codes".to_owned())
 }
 
-impl LevelArguments {
+impl fmt::Display for LevelCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+as_text! { LevelCode: { "type": "string" } }
+
+impl Levels {
     /// Fails if a code is in two lists.
     ///
     /// # Errors
     /// `OP001`.
-    pub(crate) fn check(&self) -> Result<(), Diagnostic> {
-        let mut all: Vec<&String> = self.allow.iter().chain(&self.warn).chain(&self.deny).collect();
+    pub fn check(&self) -> Result<(), Diagnostic> {
+        let mut all: Vec<&LevelCode> = self.allow.iter().chain(&self.warn).chain(&self.deny).collect();
         all.sort_unstable();
         match all.windows(2).find(|pair| pair.first() == pair.last()) {
             Some(pair) => {
-                let code = pair.first().map_or("", |code| code.as_str());
+                let code = pair.first().map_or("", |code| code.0.as_str());
                 Err(Diagnostic::error(Code::USAGE, format!("{code} is given more than once"))
                     .help("use only one of `--allow`, `--warn` and `--deny`"))
             }
@@ -56,8 +76,9 @@ impl LevelArguments {
     }
 
     /// Applies the levels to `diagnostics`. Errors stay.
-    pub(crate) fn apply(&self, diagnostics: &mut Vec<Diagnostic>) {
-        let named = |list: &[String], found: &Diagnostic| list.iter().any(|code| code == found.code.as_str());
+    fn apply(&self, diagnostics: &mut Vec<Diagnostic>) {
+        let named =
+            |list: &[LevelCode], found: &Diagnostic| list.iter().any(|code| code.0 == found.code.as_str());
         diagnostics.retain(|found| found.severity == Severity::Error || !named(&self.allow, found));
         for found in diagnostics.iter_mut() {
             found.severity = match found.severity {
@@ -70,15 +91,16 @@ impl LevelArguments {
         }
     }
 
-    /// Adds the plugins' messages so far to an outcome, and applies these levels to all of it; fails with the first
-    /// error.
-    pub(crate) fn judge(&self, outcome: &mut Outcome) {
-        outcome.report.diagnostics.extend(log::so_far());
-        self.apply(&mut outcome.report.diagnostics);
-        if outcome.report.has_errors() && outcome.exit == Exit::Ok {
-            outcome.exit = Exit::Unsupported;
-        }
+    /// Adds the messages that plugins have logged so far to `diagnostics`, and applies these levels to all of them.
+    pub fn judge(&self, diagnostics: &mut Vec<Diagnostic>) {
+        diagnostics.extend(log::so_far());
+        self.apply(diagnostics);
     }
+}
+
+/// Whether there is an error among `diagnostics`.
+pub(crate) fn refuse(diagnostics: &[Diagnostic]) -> bool {
+    diagnostics.iter().any(|found| found.severity == Severity::Error)
 }
 
 #[cfg(test)]
@@ -87,9 +109,12 @@ mod tests {
 
     use super::*;
 
-    fn levels() -> LevelArguments {
-        let codes = |codes: &[&str]| codes.iter().map(|code| (*code).to_owned()).collect();
-        LevelArguments {
+    fn codes(codes: &[&str]) -> Vec<LevelCode> {
+        codes.iter().map(|code| code.parse().unwrap()).collect()
+    }
+
+    fn levels() -> Levels {
+        Levels {
             allow: codes(&["OP408"]),
             warn: codes(&["OP409"]),
             deny: codes(&["mine:slow"]),
@@ -117,10 +142,11 @@ mod tests {
 
     #[test]
     fn codes_are_known_and_named_once() {
+        let code = |text: &str| text.parse::<LevelCode>().map(|code| code.to_string());
         assert_eq!(code("op408").unwrap(), "OP408");
         assert_eq!(code("mine:slow").unwrap(), "mine:slow");
         assert!(code("OP999").is_err());
         assert!(levels().check().is_ok());
-        assert!(LevelArguments { warn: vec!["OP408".to_owned()], ..levels() }.check().is_err());
+        assert!(Levels { warn: codes(&["OP408"]), ..levels() }.check().is_err());
     }
 }

@@ -105,6 +105,7 @@ fn parse(name: &str, object: &Map<String, Value>) -> Result<args::Command, Diagn
         "diff" => return Ok(args::Command::Diff(Box::new(request("diff", object)?))),
         "llm" => return Ok(args::Command::Llm(Box::new(request("llm", object)?))),
         "optimize" => return Ok(args::Command::Optimize(Box::new(request("optimize", object)?))),
+        "package" => return Ok(args::Command::Package(Box::new(request("package", object)?))),
         "run" => return Ok(args::Command::Run(Box::new(request("run", object)?))),
         "verify" => return Ok(args::Command::Verify(Box::new(request("verify", object)?))),
         _ => {}

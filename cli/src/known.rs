@@ -6,10 +6,11 @@ use clap::builder::ValueHint;
 use clap::{Arg, ArgAction, Command};
 
 use onnxport_core::precision::Scheme;
-use onnxport_requests::axes::DynamicAxis;
+use onnxport_requests::axes::{Axis, DynamicAxis, PortNames};
 use onnxport_requests::feeding::DimSize;
 use onnxport_requests::levels::LevelCode;
 pub(crate) use onnxport_requests::object::nearest;
+use onnxport_requests::package::{Bucket, ForModel};
 use onnxport_requests::plugins::{Choice, PluginOption};
 use onnxport_requests::precision::Transform;
 use onnxport_requests::value::{Draw, NameValue, Parsed, Tolerance};
@@ -192,15 +193,18 @@ pub(crate) fn kind(arg: &Arg) -> Kind {
 }
 
 /// Returns the types of values that are texts of a certain form.
-fn texts() -> [TypeId; 10] {
+fn texts() -> [TypeId; 13] {
     [
         TypeId::of::<String>(),
+        TypeId::of::<Bucket>(),
         TypeId::of::<Choice>(),
         TypeId::of::<DimSize>(),
         TypeId::of::<Draw>(),
         TypeId::of::<DynamicAxis>(),
         TypeId::of::<LevelCode>(),
         TypeId::of::<NameValue>(),
+        TypeId::of::<Parsed<ForModel<Axis>>>(),
+        TypeId::of::<Parsed<ForModel<PortNames>>>(),
         TypeId::of::<Parsed<Scheme>>(),
         TypeId::of::<PluginOption>(),
         TypeId::of::<Transform>(),

@@ -1,7 +1,6 @@
 //! The outcome of a command, before it is rendered.
 
 use onnxport_core::diagnose::{Code, Diagnostic, Report};
-use onnxport_requests::levels::Levels;
 use serde_json::{Map, Value};
 
 use crate::documents::ConfigJson;
@@ -60,13 +59,6 @@ impl Outcome {
         let report = Report::from(diagnostic);
         self.exit = self.exit.max(Exit::of(&report));
         self.report.diagnostics.extend(report.diagnostics);
-    }
-
-    /// Adds the messages that plugins have logged so far, and applies `levels` to all diagnostics. An error makes the
-    /// outcome a failure.
-    pub(crate) fn judge(&mut self, levels: &Levels) {
-        levels.judge(&mut self.report.diagnostics);
-        self.refuse();
     }
 
     /// Makes the outcome a failure if it has an error.

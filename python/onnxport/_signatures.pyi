@@ -800,10 +800,10 @@ class Package(Command):
         programs: _Free | Sequence[_Free],
         *,
         output: _Path,
-        input_names: _Free | Sequence[_Free] | None = None,
-        output_names: _Free | Sequence[_Free] | None = None,
-        dim: _Free | Sequence[_Free] | None = None,
-        buckets: _Free | Sequence[_Free] | None = None,
+        input_names: str | Sequence[str] | None = None,
+        output_names: str | Sequence[str] | None = None,
+        dim: str | Sequence[str] | None = None,
+        buckets: str | Sequence[str] | None = None,
         opset: int | None = None,
         validate: bool | None = None,
         freeze_all: bool | None = None,
@@ -860,7 +860,6 @@ class Package(Command):
         weights_key: str | None = None,
         weights_cast: bool | None = None,
         profile: _Path | None = None,
-        report: _Path | Sequence[_Path] | None = None,
         allow: str | Sequence[str] | None = None,
         warn: str | Sequence[str] | None = None,
         deny: str | Sequence[str] | None = None,
@@ -871,6 +870,7 @@ class Package(Command):
         project: _Path | None = None,
         plugin_allow: _Path | None = None,
         on_plugin_panic: Literal["continue", "stop"] | None = None,
+        report: _Path | Sequence[_Path] | None = None,
         json: bool | None = None,
         quiet: bool | None = None,
         verbose: int | None = None,
@@ -1001,8 +1001,6 @@ class Package(Command):
             weights_cast: Round floating-point values of other types to the program's type.
             profile: Write a trace with the time of each stage, plugin, rule and pass and
                 the memory use to this file, for Perfetto or `chrome://tracing`.
-            report: Also write a report to this file: .txt, .md, .json, .html, or .sarif for
-                problems only; can be repeated.
             allow: Hide warnings and notes with this code; can be repeated.
             warn: Show notes with this code as warnings, and never treat its warnings as
                 errors; can be repeated.
@@ -1021,6 +1019,8 @@ class Package(Command):
             plugin_allow: A list of libraries that may be loaded, as id = "SHA-256"; without
                 it, every library that you name may be.
             on_plugin_panic: What to do after a plugin panics.
+            report: Also write a report to this file: .txt, .md, .json, .html, or .sarif for
+                problems only; can be repeated.
             json: Print one JSON object instead of text.
             quiet: Print only results and problems.
             verbose: Show notes from plugins as well as warnings; repeat it for debug

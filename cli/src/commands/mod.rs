@@ -1,7 +1,6 @@
 //! A file per command: its arguments, and how its result is shown.
 
 pub(crate) mod bisect;
-mod buckets;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod convert;

@@ -7,14 +7,10 @@ use onnxport_core::WriteOptions;
 use onnxport_core::diagnose::{Code, Diagnostic};
 use onnxport_core::ir::Model;
 use onnxport_core::write::{self, PackageReport};
+use onnxport_requests::package::is_file_name;
 
 use crate::format::{bold, bytes, table};
 use crate::outcome::{CommandResult, Outcome};
-
-/// Whether a file of a package can have the name.
-pub(super) fn is_file_name(name: &str) -> bool {
-    !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\'])
-}
 
 /// Writes models that have been converted, and describes the package.
 pub(crate) fn write(models: Vec<(String, Model)>, folder: &Path, options: &WriteOptions) -> CommandResult {

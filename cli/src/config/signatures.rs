@@ -187,6 +187,7 @@ fn keywords_are_the_properties_of_requests() {
         ("diff", object::properties::<Hosted<DiffRequest>>()),
         ("llm", object::properties::<Hosted<LlmRequest>>()),
         ("optimize", object::properties::<Hosted<OptimizeRequest>>()),
+        ("package", object::properties::<crate::commands::package::Arguments>()),
         ("run", object::properties::<Hosted<RunRequest>>()),
         ("verify", object::properties::<crate::commands::verify::Arguments>()),
     ];

@@ -1,20 +1,21 @@
 //! Variants of a model, each for other sizes of its dimensions, and the manifest that lists them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::path::Path;
+use std::str::FromStr;
 
 use onnxport_core::ConvertOptions;
 use onnxport_core::diagnose::{Code, Diagnostic};
 use onnxport_core::lower::{self, DimName};
 use onnxport_core::program::Program;
 use onnxport_core::sizes::{self, AxisSize};
-use onnxport_core::verify::{Signature, State};
+use onnxport_core::verify::{Port, Signature, State};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::documents::{PortJson, StateJson};
-use crate::exit::Exit;
-use crate::outcome::Outcome;
+use crate::value::as_text;
+use crate::verifying::{Checked, is_judged};
 
 /// The name of the manifest.
 pub(super) const MANIFEST: &str = "variants.json";
@@ -27,7 +28,7 @@ const LIMIT: usize = 64;
 
 /// The sizes of a dimension: `batch=1,8,32`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Bucket {
+pub struct Bucket {
     name: String,
     sizes: Vec<u64>,
 }
@@ -35,23 +36,35 @@ pub(super) struct Bucket {
 /// A variant of a model: dimensions and their sizes; none for a model that keeps its dimensions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
-pub(super) struct Variant(BTreeMap<String, u64>);
+pub struct Variant(BTreeMap<String, u64>);
 
-/// Parses `batch=1,8,32`.
-pub(super) fn parse(text: &str) -> Result<Bucket, String> {
-    let expected = "expected DIM=SIZE,SIZE…, such as batch=1,8,32";
-    let (name, list) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or(expected)?;
-    let size = |text: &str| match text.trim().parse() {
-        Ok(0) | Err(_) => Err(format!("{text:?} is not a size; {expected}")),
-        Ok(size) => Ok(size),
-    };
-    let sizes: Vec<u64> = list.split(',').map(size).collect::<Result<_, _>>()?;
-    let mut seen = BTreeSet::new();
-    if let Some(twice) = sizes.iter().find(|size| !seen.insert(**size)) {
-        return Err(format!("the size {twice} is listed twice"));
+impl FromStr for Bucket {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = "expected DIM=SIZE,SIZE…, such as batch=1,8,32";
+        let (name, list) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or(expected)?;
+        let size = |text: &str| match text.trim().parse() {
+            Ok(0) | Err(_) => Err(format!("{text:?} is not a size; {expected}")),
+            Ok(size) => Ok(size),
+        };
+        let sizes: Vec<u64> = list.split(',').map(size).collect::<Result<_, _>>()?;
+        let mut seen = BTreeSet::new();
+        if let Some(twice) = sizes.iter().find(|size| !seen.insert(**size)) {
+            return Err(format!("the size {twice} is listed twice"));
+        }
+        Ok(Self { name: name.to_owned(), sizes })
     }
-    Ok(Bucket { name: name.to_owned(), sizes })
 }
+
+impl fmt::Display for Bucket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sizes: Vec<String> = self.sizes.iter().map(u64::to_string).collect();
+        write!(f, "{}={}", self.name, sizes.join(","))
+    }
+}
+
+as_text! { Bucket: { "type": "string" } }
 
 /// Fails if a dimension is listed twice, or if the sizes have too many combinations.
 pub(super) fn check(buckets: &[Bucket]) -> Result<(), Diagnostic> {
@@ -122,7 +135,7 @@ pub(super) fn check_used<'p>(
 
 impl Variant {
     /// The name of the variant of `model`: `model_batch8`.
-    pub(super) fn name(&self, model: &str) -> String {
+    pub fn name(&self, model: &str) -> String {
         self.0.iter().fold(model.to_owned(), |name, (dim, size)| format!("{name}_{dim}{size}"))
     }
 
@@ -154,9 +167,9 @@ pub(super) struct Listed {
     /// The name of the file, in the folder of the manifest.
     file: String,
     sizes: Variant,
-    inputs: Vec<PortJson>,
-    outputs: Vec<PortJson>,
-    states: Vec<StateJson>,
+    inputs: Vec<Value>,
+    outputs: Vec<Value>,
+    states: Vec<Value>,
     /// Whether its results were compared with expected values.
     verified: bool,
     /// Why not.
@@ -165,7 +178,7 @@ pub(super) struct Listed {
 }
 
 impl Listed {
-    /// Describes the variant at `path`; `outcome` is that of verifying it.
+    /// Describes the variant at `path`; `checked` is the result of its verification.
     ///
     /// # Errors
     /// Those of [`Signature::read`].
@@ -173,39 +186,40 @@ impl Listed {
         model: &str,
         variant: &Variant,
         path: &Path,
-        outcome: &Outcome,
+        checked: &Checked,
     ) -> Result<Self, Diagnostic> {
         let signature = Signature::read(path)?;
-        let states = &signature.states;
-        let is_state = |name: &str| states.iter().any(|State { output, .. }| output == name);
-        let verified = outcome.json.get("verified").and_then(Value::as_bool);
-        let skipped = outcome.json.get("not_verified").and_then(Value::as_str);
-        let why = match (verified, skipped) {
+        let is_state = |name: &str| signature.states.iter().any(|state| state.output == name);
+        let verified = checked.verification.as_ref().map(|(found, _)| found.passed() && is_judged(found));
+        let why = match (verified, checked.skipped.last()) {
             (Some(true), _) => None,
-            (_, Some(why)) => Some(why),
-            _ if outcome.exit != Exit::Ok => Some("the results differ from the expected values"),
+            (_, Some(why)) => Some(why.message.as_str()),
+            _ if !checked.passed() => Some("the results differ from the expected values"),
             (Some(false), None) => {
                 Some("it ran, but there are no expected values for these sizes and weights to compare with")
             }
             (None, None) => Some("`--no-verify`"),
         };
-        let not_verified = why.map(str::to_owned);
+        let outputs = signature.outputs.iter().filter(|port| !is_state(&port.name));
         Ok(Self {
             model: model.to_owned(),
             file: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             sizes: variant.clone(),
-            inputs: signature.user_inputs().map(PortJson::from).collect(),
-            outputs: signature
-                .outputs
-                .iter()
-                .filter(|port| !is_state(&port.name))
-                .map(PortJson::from)
-                .collect(),
-            states: states.iter().map(StateJson::from).collect(),
+            inputs: signature.user_inputs().map(port).collect(),
+            outputs: outputs.map(port).collect(),
+            states: signature.states.iter().map(state).collect(),
             verified: verified == Some(true),
-            not_verified,
+            not_verified: why.map(str::to_owned),
         })
     }
+}
+
+fn port(port: &Port) -> Value {
+    json!({ "name": port.name, "type": port.type_text() })
+}
+
+fn state(State { name, kind, input, output }: &State) -> Value {
+    json!({ "name": name, "kind": kind, "input": input, "output": output })
 }
 
 /// The manifest: all dimensions with their sizes, the shared data files, and the variants.

@@ -16,7 +16,7 @@ use onnxport_report::model::{self, Form};
 use onnxport_requests::export::{Export, Purpose, Unwritten};
 use onnxport_requests::verify::InMemory;
 use onnxport_requests::writing::{Files, Writing};
-use onnxport_requests::{Hosted, object};
+use onnxport_requests::{BindRequest, Hosted, object};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -107,6 +107,9 @@ fn parse(name: &str, object: &Map<String, Value>) -> Result<args::Command, Diagn
         "optimize" => return Ok(args::Command::Optimize(Box::new(request("optimize", object)?))),
         "package" => return Ok(args::Command::Package(Box::new(request("package", object)?))),
         "run" => return Ok(args::Command::Run(Box::new(request("run", object)?))),
+        "weights bind" => {
+            return Ok(args::Command::Weights(request::<BindRequest>("weights bind", object)?.into()));
+        }
         "verify" => return Ok(args::Command::Verify(Box::new(request("verify", object)?))),
         _ => {}
     }
@@ -235,7 +238,7 @@ impl Exported {
         let writing = self.writing(options)?;
         guarded(|| {
             let model = &self.program().converted.model;
-            let weightless = self.options().weighting.weightless;
+            let weightless = self.options().binding.weightless;
             let options = WriteOptions { weightless, ..writing.options() };
             let len = write::message_len(model, &options)?;
             let too_long = |limit: u64| {

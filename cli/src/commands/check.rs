@@ -36,6 +36,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     let Arguments { hosted: Hosted { request, .. }, suggest, reports } = arguments;
     reports.check()?;
+    request.check()?;
     let sources = std::slice::from_ref(&request.program);
     let work = || check(&arguments.hosted, progress);
     let mut result = profiled::around(&request.profiling, "check", sources, work);
@@ -49,7 +50,6 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
 
 fn check(arguments: &Hosted<CheckRequest>, progress: &Progress) -> CommandResult {
     let Hosted { request, plugins } = arguments;
-    request.check()?;
     let host = plugins::host(plugins)?;
     let request = CheckRequest { profiling: Profiling::default(), ..request.clone() };
     Ok(describe(&request, request.run(&host, &mut progress.clone())?))

@@ -34,6 +34,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     let Arguments { hosted: Hosted { request, .. }, reports } = arguments;
     reports.check()?;
+    request.check()?;
     // Reports include the memory of each stage, which a trace measures.
     let profile = &request.export.profiling;
     let trace = profile.trace().or_else(|| reports.are_asked().then(Trace::new));
@@ -49,7 +50,6 @@ fn convert(arguments: &Hosted<ConvertRequest>, progress: &Progress) -> CommandRe
     let Hosted { request, plugins } = arguments;
     let export = Export { profiling: Profiling::default(), ..request.export.clone() };
     let request = ConvertRequest { export, ..request.clone() };
-    request.check()?;
     let host = plugins::host(plugins)?;
     if request.verifies() {
         plugins::prepare(&host, &request.export.converting.verifying.running);

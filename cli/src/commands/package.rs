@@ -44,6 +44,9 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     let Arguments { hosted: Hosted { request, .. }, reports } = arguments;
     reports.check_several()?;
+    // A report describes models, and is not written for wrong options.
+    request.levels.check()?;
+    request.converting.check()?;
     let sources = request.sources();
     let work = || package(&arguments.hosted, progress);
     let mut result = profiled::around(&request.profiling, "package", &sources, work);

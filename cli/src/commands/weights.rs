@@ -1,15 +1,10 @@
 //! `onnxport weights`.
 
 use std::fmt::Write;
-use std::path::PathBuf;
-use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use onnxport_core::diagnose::Report;
-use onnxport_core::weights::{self, BindOptions};
-use onnxport_core::write::WriteOptions;
-use onnxport_requests::weights::WeightNames;
-use onnxport_requests::writing::Places;
+use onnxport_requests::BindRequest;
 
 use crate::format::{bold, bytes, count};
 use crate::outcome::{CommandResult, Outcome};
@@ -25,45 +20,24 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Bind weights to a model that was written without them
-    Bind(BindArguments),
+    Bind(BindRequest),
 }
 
-#[derive(Debug, Args)]
-struct BindArguments {
-    /// A model written by `onnxport convert --weightless`
-    model: PathBuf,
-    /// A weight file or a folder of shards: .safetensors, an index of shards, a torch.save checkpoint, a .pt2; can be
-    /// repeated
-    #[arg(long = "from", value_name = "PATH", required = true)]
-    from: Vec<PathBuf>,
-    /// The model to write; by default, the input model is overwritten
-    #[arg(short, long, value_name = "ONNX")]
-    output: Option<PathBuf>,
-    #[command(flatten)]
-    names: WeightNames,
-    #[command(flatten)]
-    places: Places,
+impl From<BindRequest> for Arguments {
+    fn from(request: BindRequest) -> Self {
+        Self { command: Command::Bind(request) }
+    }
 }
 
 /// Runs the subcommand.
 pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     match &arguments.command {
-        Command::Bind(arguments) => bind(arguments, progress),
+        Command::Bind(request) => bind(request, progress),
     }
 }
 
-fn bind(arguments: &BindArguments, progress: &Progress) -> CommandResult {
-    progress.stage("reading the weights");
-    let (set, names) = arguments.names.open(&arguments.from)?;
-    let output = arguments.output.as_ref().unwrap_or(&arguments.model);
-    let bar = progress.bytes("writing");
-    let options = WriteOptions {
-        progress: Some(Arc::new(bar)),
-        sources: arguments.names.files().collect(),
-        ..arguments.places.options()
-    };
-    let binding = BindOptions { cast: arguments.names.cast, ..BindOptions::default() };
-    let written = weights::bind_model(&arguments.model, &set, &names, binding, output, &options)?;
+fn bind(request: &BindRequest, progress: &Progress) -> CommandResult {
+    let written = request.bind(&mut progress.clone())?;
     let mut outcome = Outcome::ok();
     let mut files = format!("{} ({})", written.model.display(), bytes(written.model_bytes));
     // Writing to a String cannot fail.

@@ -189,6 +189,7 @@ fn keywords_are_the_properties_of_requests() {
         ("optimize", object::properties::<Hosted<OptimizeRequest>>()),
         ("package", object::properties::<crate::commands::package::Arguments>()),
         ("run", object::properties::<Hosted<RunRequest>>()),
+        ("weights bind", object::properties::<onnxport_requests::BindRequest>()),
         ("verify", object::properties::<crate::commands::verify::Arguments>()),
     ];
     for (name, properties) in requests {

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::decomposing::Decomposing;
-use crate::levels::{Levels, refuse};
+use crate::levels::{Levels, has_error};
 use crate::profile::Profiling;
 use crate::progress::Progress;
 use crate::{Request, optimizing};
@@ -74,7 +74,7 @@ pub struct Obstacles {
 impl Obstacles {
     /// Whether the program can be converted, and no warning is treated as an error.
     pub fn is_empty(&self) -> bool {
-        self.convertible && !refuse(&self.report.diagnostics) && self.failures.is_empty()
+        self.convertible && !has_error(&self.report.diagnostics) && self.failures.is_empty()
     }
 }
 

@@ -19,11 +19,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::axes::{Axis, DynamicAxis, PortNames};
 use crate::converting::Converting;
-use crate::levels::{Levels, refuse};
+use crate::levels::{Levels, has_error};
 use crate::profile::Profiling;
 use crate::progress::Progress;
 use crate::verifying::Checked;
-use crate::weights::Weighting;
+use crate::weights::Binding;
 use crate::writing::Writing;
 
 /// How a program becomes the files of a model.
@@ -54,7 +54,7 @@ pub struct Export {
     /// The weights.
     #[command(flatten)]
     #[serde(flatten)]
-    pub weighting: Weighting,
+    pub binding: Binding,
     /// The levels of diagnostics.
     #[command(flatten)]
     #[serde(flatten)]
@@ -104,7 +104,7 @@ impl Export {
     ) -> Result<Prepared, Report> {
         self.check()?;
         let converting = &self.converting;
-        let reweighted = self.weighting.bind(host, &mut conversion)?;
+        let reweighted = self.binding.bind(host, &mut conversion)?;
         let reading = reading.end();
         let output = if let Purpose::Write(path) = purpose { path } else { None };
         let is_written = matches!(purpose, Purpose::Write(_));
@@ -122,7 +122,7 @@ impl Export {
             fixed,
             dynamic: self.require_dynamic.iter().map(|DynamicAxis(axis)| axis.clone()).collect(),
             backend: BackendOptions { dry_run: purpose == Purpose::Partition, ..options.backend },
-            weightless: self.weighting.weightless || !is_written,
+            weightless: self.binding.weightless || !is_written,
             // Which weights of a model are tied is unknown before they are supplied.
             separate: reweighted || self.writing.names_weights(),
             // Weights that the model refers to in other files keep their layout.
@@ -191,7 +191,7 @@ pub type Plan = (WritePlan, WeightTable);
 impl Unwritten {
     /// Whether the levels of the user make a diagnostic an error, so that the model must not be written.
     pub fn is_refused(&self) -> bool {
-        refuse(&self.program.converted.diagnostics)
+        has_error(&self.program.converted.diagnostics)
     }
 
     /// The report on the conversion.
@@ -208,7 +208,7 @@ impl Unwritten {
 
     /// Returns the options of a write: those of `export`, with `writing` about the output.
     pub fn write_options(export: &Export, writing: &Writing) -> WriteOptions {
-        let options = WriteOptions { weightless: export.weighting.weightless, ..writing.options() };
+        let options = WriteOptions { weightless: export.binding.weightless, ..writing.options() };
         export.converting.metadata.apply(options)
     }
 
@@ -294,7 +294,7 @@ pub struct Written {
 impl Saved {
     /// Whether the model was published without a failure.
     pub fn passed(&self) -> bool {
-        self.checked.passed() && self.written.as_ref().is_some_and(|written| !refuse(&written.found))
+        self.checked.passed() && self.written.as_ref().is_some_and(|written| !has_error(&written.found))
     }
 }
 

@@ -99,7 +99,7 @@ impl Levels {
 }
 
 /// Whether there is an error among `diagnostics`.
-pub(crate) fn refuse(diagnostics: &[Diagnostic]) -> bool {
+pub(crate) fn has_error(diagnostics: &[Diagnostic]) -> bool {
     diagnostics.iter().any(|found| found.severity == Severity::Error)
 }
 

@@ -97,6 +97,7 @@
 
 pub mod axes;
 pub mod backends;
+pub mod bind;
 pub mod check;
 pub mod convert;
 pub mod converting;
@@ -132,6 +133,7 @@ use onnxport_core::diagnose::{Diagnostic, Report};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use bind::BindRequest;
 pub use check::{CheckRequest, Obstacles};
 pub use convert::{ConvertRequest, Converted};
 pub use diff::{DiffRequest, Differences};

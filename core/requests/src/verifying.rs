@@ -9,7 +9,7 @@ use onnxport_core::{Calls, Host};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::levels::{Levels, refuse};
+use crate::levels::{Levels, has_error};
 use crate::progress::Progress;
 use crate::reference::Referring;
 use crate::runtime::{Running, execute};
@@ -54,7 +54,7 @@ impl Checked {
     /// Whether the model may be published.
     pub fn passed(&self) -> bool {
         let agrees = self.verification.as_ref().is_none_or(|(verification, _)| verification.passed());
-        agrees && self.failures.is_empty() && !refuse(&self.found)
+        agrees && self.failures.is_empty() && !has_error(&self.found)
     }
 
     /// Whether the results were compared with expected values of the same weights, and agree.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Args, Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[command(next_help_heading = "Weights")]
 #[serde(default)]
-pub struct Weighting {
+pub struct Binding {
     /// The source of the weights.
     #[command(flatten)]
     #[serde(flatten)]
@@ -64,7 +64,7 @@ pub struct WeightNames {
     pub cast: bool,
 }
 
-impl Weighting {
+impl Binding {
     /// Binds the user's weights to the program. Returns whether it took any.
     ///
     /// # Errors

@@ -34,7 +34,7 @@ use crate::Request;
 use crate::axes::{Axis, PortNames};
 use crate::converting::Converting;
 use crate::export::Plan;
-use crate::levels::{Levels, refuse};
+use crate::levels::{Levels, has_error};
 use crate::profile::Profiling;
 use crate::progress::Progress;
 use crate::value::Parsed;
@@ -189,7 +189,7 @@ impl PackageRequest {
         for member in &mut members {
             self.levels.judge(&mut member.record.report.diagnostics);
         }
-        let is_refused = members.iter().any(|member| refuse(&member.record.report.diagnostics));
+        let is_refused = members.iter().any(|member| has_error(&member.record.report.diagnostics));
         let (mut models, mut records, mut calls) = (Vec::new(), Vec::new(), Vec::new());
         for member in members {
             models.push((member.record.name(), member.model));

@@ -88,7 +88,10 @@ def test_a_trace_goes_on_where_the_model_is_saved(tmp_path):
         ({"opse": 20}, "unknown option `opse` for convert\n  help: did you mean `opset`?"),
         ({"opset": 1}, "opset 1"),
         ({"validate": "yes"}, "`validate` is true or false"),
-        ({"external_data": "nowhere"}, "invalid value for `external_data`: unknown variant `nowhere`"),
+        (
+            {"external_data": "nowhere"},
+            "invalid value for `external_data`: unknown variant `nowhere`",
+        ),
     ],
 )
 def test_wrong_options_are_refused(said, why):

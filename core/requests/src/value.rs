@@ -324,7 +324,7 @@ pub mod optional {
         }
     }
 
-    #[expect(missing_docs, clippy::ref_option, reason = "serde's own")]
+    #[expect(missing_docs, reason = "serde's own")]
     pub fn serialize<S: Serializer, T: ValueEnum + 'static>(
         value: &Option<T>,
         to: S,

@@ -55,8 +55,8 @@ fn blames_a_plugin(report: &Report) -> Option<String> {
     errors.find(|d| internal(d.code.as_str())).map(|d| format!("{}: {}", d.code, d.message))
 }
 
-/// How many of a thousand altered types may stay unnoticed: of operators without facts, and those that contradict nothing.
-const UNNOTICED: usize = 205;
+/// How many of a thousand altered types may stay unnoticed, because they contradict nothing.
+const UNNOTICED: usize = 175;
 
 #[test]
 fn contradicting_programs_are_not_blamed_on_plugins() {
@@ -66,7 +66,7 @@ fn contradicting_programs_are_not_blamed_on_plugins() {
         optimise: OptimiseOptions { level: Level::Nothing, ..OptimiseOptions::default() },
         ..ConvertOptions::default()
     };
-    let step = if std::env::var("ONNXPORT_CONTRADICTIONS").is_ok_and(|all| all == "all") { 1 } else { 97 };
+    let step = if std::env::var("ONNXPORT_CONTRADICTIONS").is_ok_and(|all| all == "all") { 1 } else { 7 };
     let mut turn = 0usize;
     let mut outcomes: BTreeMap<&str, usize> = BTreeMap::new();
     let mut blamed = Vec::new();

@@ -16,6 +16,7 @@ mod comparer;
 mod conformance;
 mod contradictions;
 mod decompose;
+mod facts;
 mod frozen;
 mod functions;
 mod hostile;

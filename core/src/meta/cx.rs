@@ -152,9 +152,9 @@ impl<'a> Cx<'a> {
         self.term.get(i).map_or("", String::as_str)
     }
 
-    /// Whether the term's argument `i` is `None`, or not part of the term.
+    /// Whether the term's argument `i` is `None` or `?`, or not part of the term.
     pub(super) fn is_none(&self, i: usize) -> bool {
-        self.term.get(i).is_none() || self.arg(i).is_ok_and(|a| *a == Arg::None)
+        self.term.get(i).is_none_or(|name| name == "?") || self.arg(i).is_ok_and(|a| *a == Arg::None)
     }
 
     /// Whether the term's argument `i` is true.

@@ -41,20 +41,30 @@ pub(super) fn infer(cx: &Cx<'_>, name: &str) -> Meta<Expected> {
         "bool" => Ok(Expected::Is(DType::Bool)),
         "i32" => Ok(Expected::Is(DType::I32)),
         "i64" => Ok(Expected::Is(DType::I64)),
+        "f64" => Ok(Expected::Is(DType::F64)),
         "truth" => Ok(Expected::Is(match cx.tensor(0)?.dtype {
             DType::U8 => DType::U8,
             _ => DType::Bool,
         })),
         "promote" => result_type(cx),
-        "float" => Ok(match result_type(cx)? {
-            Expected::Is(dtype) if !dtype.is_float() && !dtype.is_complex() => Expected::DefaultFloat,
-            other => other,
-        }),
-        "real" => Ok(match result_type(cx)? {
-            Expected::Is(DType::C64) => Expected::Is(DType::F32),
-            Expected::Is(DType::C128) => Expected::Is(DType::F64),
-            other => other,
-        }),
+        "float" => result_type(cx).map(floating),
+        "real" => result_type(cx).map(real),
+        "magnitude" if cx.is_none(0) => Ok(real(floating(result_type_of(cx, 1..cx.term.len())?))),
+        "magnitude" => Ok(real(given(cx)?.ok_or(Stop::Unknown)?)),
+        "double" => match result_type(cx)? {
+            Expected::Is(dtype) if dtype.is_complex() => Ok(Expected::Is(DType::C128)),
+            _ => Ok(Expected::Is(DType::F64)),
+        },
+        "quotient" => {
+            let (mode, operands) = cx.term.split_first().ok_or(Stop::Unknown)?;
+            let rounds = !matches!(cx.arg(0)?.as_ref(), Arg::None) && !mode.is_empty();
+            let promoted = result_type_of(cx, 1..operands.len().saturating_add(1))?;
+            Ok(if rounds { promoted } else { floating(promoted) })
+        }
+        "single" => Ok(Expected::Is(if cx.flag(1) { DType::F32 } else { cx.tensor(0)?.dtype })),
+        // A second argument chooses between complex numbers and pairs of parts.
+        "spectrum" if cx.term.len() > 1 && !cx.flag(1) => Err(Stop::Unknown),
+        "signal" if cx.flag(1) => Err(Stop::Unknown),
         "spectrum" => match cx.tensor(0)?.dtype {
             DType::F32 | DType::C64 => Ok(Expected::Is(DType::C64)),
             DType::F64 | DType::C128 => Ok(Expected::Is(DType::C128)),
@@ -67,6 +77,7 @@ pub(super) fn infer(cx: &Cx<'_>, name: &str) -> Meta<Expected> {
         },
         "places" => Ok(Expected::Is(if cx.flag(0) { DType::I32 } else { DType::I64 })),
         "given" => given(cx)?.ok_or(Stop::Unknown),
+        "given_or_f32" => Ok(given(cx)?.unwrap_or(Expected::Is(DType::F32))),
         "sum" => Ok(match given(cx)?.ok_or(Stop::Unknown)? {
             Expected::Is(dtype) if cx.is_none(0) && !dtype.is_float() && !dtype.is_complex() => {
                 Expected::Is(DType::I64)
@@ -79,11 +90,32 @@ pub(super) fn infer(cx: &Cx<'_>, name: &str) -> Meta<Expected> {
 
 /// Returns the type that the first argument names, else that of the tensor in the second.
 fn given(cx: &Cx<'_>) -> Meta<Option<Expected>> {
+    if cx.is_none(0) {
+        return match cx.name(1) {
+            "" => Ok(None),
+            _ => Ok(Some(Expected::Is(cx.tensor(1)?.dtype))),
+        };
+    }
     match cx.arg(0)?.as_ref() {
         Arg::DType(dtype) => Ok(Some(Expected::Is(*dtype))),
-        Arg::None if cx.name(1).is_empty() => Ok(None),
-        Arg::None => Ok(Some(Expected::Is(cx.tensor(1)?.dtype))),
         _ => Err(Stop::Unknown),
+    }
+}
+
+/// The type in which a function of real numbers is computed.
+fn floating(expected: Expected) -> Expected {
+    match expected {
+        Expected::Is(dtype) if !dtype.is_float() && !dtype.is_complex() => Expected::DefaultFloat,
+        other => other,
+    }
+}
+
+/// The type of the parts of complex numbers.
+fn real(expected: Expected) -> Expected {
+    match expected {
+        Expected::Is(DType::C64) => Expected::Is(DType::F32),
+        Expected::Is(DType::C128) => Expected::Is(DType::F64),
+        other => other,
     }
 }
 
@@ -105,8 +137,12 @@ impl Ranks {
 
 /// PyTorch's `result_type` of all arguments of the term (`ATen/native/TypeProperties.cpp`).
 fn result_type(cx: &Cx<'_>) -> Meta<Expected> {
+    result_type_of(cx, 0..cx.term.len())
+}
+
+fn result_type_of(cx: &Cx<'_>, operands: std::ops::Range<usize>) -> Meta<Expected> {
     let mut ranks = Ranks([None; 3]);
-    for i in 0..cx.term.len() {
+    for i in operands {
         let arg = cx.arg(i)?;
         match arg.as_ref() {
             Arg::List(items) => items.iter().try_for_each(|item| operand(cx, item, &mut ranks))?,

@@ -142,6 +142,11 @@ impl Checker<'_> {
     fn body(&mut self, body: &Body, autocast: bool, nested: bool) {
         for call in &body.calls {
             let region = self.schemas.get(&call.target).and_then(|s| s.facts.term("region"));
+            if region.is_some()
+                && let Some(problem) = region::contradiction(call, &body.values, &mut self.judge)
+            {
+                self.contradiction(call, &problem);
+            }
             let autocast = autocast || region.is_some_and(|term| term.name == "autocast");
             let graph = region.filter(|_| !nested).and_then(|_| region::bound(call, &body.values));
             for arg in &call.args {
@@ -190,15 +195,16 @@ impl Checker<'_> {
                     self.checked.operators.insert(call.target.to_string());
                 }
             }
-            Some(Err(problem)) => {
-                let message =
-                    format!("the call of `{}` contradicts the types that are stated: {problem}", call.target);
-                let help = "the file was changed, or written wrongly: export the program again";
-                let diagnostic =
-                    Diagnostic::error(Code::READ_CONTRADICTION, message).at(call.origin).help(help);
-                self.checked.diagnostics.push(diagnostic);
-            }
+            Some(Err(problem)) => self.contradiction(call, &problem),
         }
+    }
+
+    fn contradiction(&mut self, call: &Call, problem: &str) {
+        let message =
+            format!("the call of `{}` contradicts the types that are stated: {problem}", call.target);
+        let help = "the file was changed, or written wrongly: export the program again";
+        let diagnostic = Diagnostic::error(Code::READ_CONTRADICTION, message).at(call.origin).help(help);
+        self.checked.diagnostics.push(diagnostic);
     }
 
     /// Checks the results of `call`, and returns which of their types were known, and whether all shapes were.
@@ -355,10 +361,15 @@ impl<'a> Cx<'a> {
     /// Checks the stated element types of a result against that of `term`.
     fn dtype(&mut self, term: &'a Term, output: &Output) -> Result<(), Stop> {
         self.term = &term.args;
-        let expected = dtype::infer(self, &term.name)?;
         let mut vals = Vec::new();
         output.each_value(&mut |v| vals.push(v));
-        for value in vals.into_iter().filter_map(|v| self.values.find(v)) {
+        let expected = match term.name.as_str() {
+            "each" => self.tensors(0)?.into_iter().map(|ty| Expected::Is(ty.dtype)).collect(),
+            name => vec![dtype::infer(self, name)?; vals.len()],
+        };
+        for (value, expected) in
+            vals.into_iter().zip(expected).filter_map(|(v, e)| Some((self.values.find(v)?, e)))
+        {
             let Some(stated) = value.ty.as_tensor() else { return Err(Stop::Unknown) };
             if !expected.admits(stated.dtype) {
                 let name = &value.name;

@@ -17,6 +17,9 @@ pub(super) fn check(cx: &mut Cx<'_>, name: &str) -> Meta<()> {
         "floats" => {
             all(cx, "is not of a floating-point type", |dtype| dtype.is_float() || dtype.is_complex())
         }
+        "complex" => all(cx, "is not of a complex type", DType::is_complex),
+        "numbers" => all(cx, "is not of numbers", |dtype| dtype != DType::Bool),
+        "ranks" => ranks(cx),
         "mask" => all(cx, "is not a mask", |dtype| matches!(dtype, DType::Bool | DType::U8)),
         "congruent" => congruent(cx),
         "agree" => agree(cx),
@@ -51,6 +54,19 @@ fn alike(cx: &Cx<'_>, or: fn(DType, DType) -> bool) -> Meta<()> {
 fn all(cx: &Cx<'_>, lacks: &str, admits: fn(DType) -> bool) -> Meta<()> {
     match tensors(cx).iter().find(|(_, ty)| !admits(ty.dtype)) {
         Some((name, ty)) => contradiction(format!("`{name}` is {}, which {lacks}", ty.dtype)),
+        None => Ok(()),
+    }
+}
+
+/// `ranks(a, b, …)`: of one rank.
+fn ranks(cx: &Cx<'_>) -> Meta<()> {
+    let tensors = tensors(cx);
+    let Some(((first, ty), rest)) = tensors.split_first() else { return Ok(()) };
+    match rest.iter().find(|(_, other)| other.shape.len() != ty.shape.len()) {
+        Some((name, other)) => {
+            let (a, b) = (ty.shape.len(), other.shape.len());
+            contradiction(format!("`{first}` has rank {a} and `{name}` has rank {b}"))
+        }
         None => Ok(()),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{Cx, Extent, Meta, Stop, contradiction, extents, join, traced, with};
 use crate::sym::Dim;
+use crate::tensor::Kind;
 
 /// `along(indices, dim)`: an element for each index. Without an axis, one of all elements in order.
 pub(super) fn along(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
@@ -52,6 +53,11 @@ pub(super) fn diff(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
         if more.len() != shape.len() {
             return contradiction(format!("tensors of ranks {} and {}", shape.len(), more.len()));
         }
+        for (other, (a, b)) in shape.iter().zip(more).enumerate() {
+            if other != axis {
+                cx.agree(*a, *b, "extents of tensors that are joined along another axis")?;
+            }
+        }
         extent = cx.judge.symbols.add(extent, super::extent_of(more, axis));
     }
     let left = cx.judge.symbols.sub(extent, n);
@@ -70,7 +76,8 @@ pub(super) enum Spectrum {
     Signal,
 }
 
-/// `fft(n, dim)`, `rfft(n, dim)`, `irfft(n, dim)`: transformed axes, of the lengths `n` if they are stated.
+/// `fft(n, dim)`, `rfft(n, dim, half)`, `irfft(n, dim)`: transformed axes, of the lengths `n` if they are stated. The
+/// spectrum is whole if the argument `half` is false.
 pub(super) fn transform(cx: &mut Cx<'_>, of: Spectrum) -> Meta<Vec<Extent>> {
     let shape = &cx.operand(0)?.shape;
     let lengths = if cx.is_none(0) { None } else { Some(cx.dims(0)?) };
@@ -89,7 +96,9 @@ pub(super) fn transform(cx: &mut Cx<'_>, of: Spectrum) -> Meta<Vec<Extent>> {
         let is_last = axes.len().checked_sub(1) == Some(at);
         let length = stated.copied().unwrap_or_else(|| super::extent_of(shape, *axis));
         let extent = match of {
-            Spectrum::Half if is_last => traced(cx.judge, [length], |[n]| n.checked_div(2)?.checked_add(1)),
+            Spectrum::Half if is_last && (cx.name(2).is_empty() || cx.flag(2)) => {
+                traced(cx.judge, [length], |[n]| n.checked_div(2)?.checked_add(1))
+            }
             Spectrum::Signal if is_last && stated.is_none() => {
                 traced(cx.judge, [length], |[n]| n.checked_sub(1)?.checked_mul(2))
             }
@@ -104,12 +113,49 @@ pub(super) fn transform(cx: &mut Cx<'_>, of: Spectrum) -> Meta<Vec<Extent>> {
 
 /// `loss(reduction, a, b, …)`: a scalar, or without a reduction one number for each element.
 pub(super) fn loss(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
-    if cx.int(0)? != 0 {
-        return Ok(Vec::new());
-    }
-    let tensors: Vec<&[Dim]> = (1..cx.term.len())
-        .filter(|at| !cx.is_none(*at))
+    let reduces = cx.int(0)? != 0;
+    let tensors: Meta<Vec<&[Dim]>> = (1..cx.term.len())
+        .filter(|at| cx.name(*at) == "?" || !cx.is_none(*at))
         .map(|at| cx.tensor(at).map(|ty| ty.shape.as_slice()))
-        .collect::<Meta<_>>()?;
-    Ok(extents(&join::of_all(cx, &tensors)?))
+        .collect();
+    match tensors.and_then(|tensors| join::of_all(cx, &tensors)) {
+        Ok(_) | Err(Stop::Unknown) if reduces => Ok(Vec::new()),
+        all => all.map(|all| extents(&all)),
+    }
+}
+
+/// `class_loss(reduction, x, target)`: a scalar, or without a reduction one number for each target. Targets are indices of
+/// classes, which `x` has along its second axis, or floating-point probabilities of all classes.
+pub(super) fn class_loss(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
+    let reduces = cx.int(0)? != 0;
+    let (shape, target) = (&cx.tensor(1)?.shape, cx.tensor(2)?);
+    let without_classes: Vec<Dim> = match shape.as_slice() {
+        [] => return contradiction("a scalar has no classes"),
+        [_] => Vec::new(),
+        [batch, _, rest @ ..] => std::iter::once(*batch).chain(rest.iter().copied()).collect(),
+    };
+    let expected = match target.dtype.kind() {
+        Kind::Float => shape,
+        Kind::Int => &without_classes,
+        _ => return contradiction(format!("its target is {}", target.dtype)),
+    };
+    // A single index may be a vector.
+    let single = [Dim::Const(1)];
+    let is_single = expected.is_empty() && target.shape.len() == 1;
+    let expected = if is_single { &single[..] } else { expected };
+    if expected.len() != target.shape.len() {
+        return contradiction(format!(
+            "its target has rank {} instead of {}",
+            target.shape.len(),
+            expected.len()
+        ));
+    }
+    for (a, b) in expected.iter().zip(&target.shape) {
+        cx.agree(*a, *b, "extents of a prediction and its target")?;
+    }
+    match (reduces, target.dtype.kind()) {
+        (true, _) => Ok(Vec::new()),
+        (false, Kind::Int) => Ok(extents(&target.shape)),
+        (false, _) => Ok(extents(&without_classes)),
+    }
 }

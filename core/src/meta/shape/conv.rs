@@ -103,15 +103,17 @@ fn places(first: usize) -> [usize; 5] {
     [0, 1, 2, 3, 4].map(|at| first.saturating_add(at))
 }
 
-/// The term's arguments from `first` on are stride, padding, dilation and groups.
+/// The term's arguments from `first` on are stride, padding, dilation and groups, `?` if they are not stated.
 fn forward(cx: &mut Cx<'_>, spatial: usize, first: usize) -> Meta<Vec<Extent>> {
     let conv = Conv::from_call(cx, spatial)?;
     let [stride, padding, dilation, groups, _] = places(first);
     let (stride, dilation) = (cx.spread(stride, spatial)?, cx.spread(dilation, spatial)?);
-    let groups = cx.dim(groups)?;
-    let taken = cx.judge.symbols.mul(conv.weight(1), groups);
-    let given = conv.channels()?;
-    cx.agree(given, taken, "the channels of the input and of the weight")?;
+    if !cx.is_none(groups) {
+        let groups = cx.dim(groups)?;
+        let taken = cx.judge.symbols.mul(conv.weight(1), groups);
+        let given = conv.channels()?;
+        cx.agree(given, taken, "the channels of the input and of the weight")?;
+    }
     let channels = Extent::Dim(conv.weight(0));
     let padding = match cx.arg(padding)?.as_ref() {
         Arg::Str(same) if same == "same" => {
@@ -141,6 +143,22 @@ fn backward(cx: &mut Cx<'_>, spatial: usize, first: usize) -> Meta<Vec<Extent>> 
         (Some(window), Some(added)) => window.cover(cx, dim, *added),
         _ => Extent::Unknown,
     })
+}
+
+/// Returns the number of windows of an image; the term's arguments are kernel, dilation, padding and stride.
+pub(super) fn windows_of(cx: &Cx<'_>, image: [Dim; 2]) -> Meta<Extent> {
+    let [kernel, dilation, padding, stride] =
+        [cx.spread(0, 2)?, cx.spread(1, 2)?, cx.spread(2, 2)?, cx.spread(3, 2)?];
+    let windows = kernel.iter().zip(&dilation).zip(padding.iter().zip(&stride));
+    let mut count = Some(1i64);
+    for (dim, ((size, dilation), (padding, stride))) in image.into_iter().zip(windows) {
+        let window = Window { size: *size, stride: *stride, padding: *padding, dilation: *dilation };
+        count = match window.count(cx, dim, false) {
+            Extent::Traced(n) => count.and_then(|count| count.checked_mul(n)),
+            _ => None,
+        };
+    }
+    Ok(count.map_or(Extent::Unknown, Extent::Traced))
 }
 
 fn windows(weight: &[Dim], stride: &[Dim], padding: &[Dim], dilation: &[Dim]) -> Vec<Window> {

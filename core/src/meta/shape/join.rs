@@ -63,18 +63,25 @@ pub(super) fn cat(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     {
         return Err(Stop::Unknown);
     }
-    let mut parts = tensors.iter().map(|t| &t.shape).filter(|s| !(s.len() == 1 && known_rank > 1));
-    let mut total = parts.next().ok_or(Stop::Unknown)?.clone();
-    let axis = cx.axis(1, total.len())?;
+    let parts = tensors.iter().map(|t| t.shape.clone()).filter(|s| !(s.len() == 1 && known_rank > 1));
+    let parts: Vec<Vec<Dim>> = parts.collect();
+    let axis = cx.axis(1, parts.first().ok_or(Stop::Unknown)?.len())?;
+    joined(cx, parts, axis)
+}
+
+/// Returns the shape of `parts` joined along `axis`; their other extents must agree.
+pub(super) fn joined(cx: &mut Cx<'_>, parts: Vec<Vec<Dim>>, axis: usize) -> Meta<Vec<Extent>> {
+    let mut parts = parts.into_iter();
+    let mut total = parts.next().ok_or(Stop::Unknown)?;
     for part in parts {
         if part.len() != total.len() {
             return contradiction(format!("it joins tensors of {} and {} axes", total.len(), part.len()));
         }
         for (i, (sum, dim)) in total.iter_mut().zip(part).enumerate() {
             if i == axis {
-                *sum = cx.judge.symbols.add(*sum, *dim);
+                *sum = cx.judge.symbols.add(*sum, dim);
             } else {
-                cx.agree(*sum, *dim, "extents of tensors that are joined along another axis")?;
+                cx.agree(*sum, dim, "extents of tensors that are joined along another axis")?;
             }
         }
     }

@@ -157,3 +157,96 @@ pub(super) fn einsum(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     };
     written.chars().map(size).collect()
 }
+
+/// `inner(a, b)`: products of rows; a scalar multiplies.
+pub(super) fn inner(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
+    let (a, b) = (&cx.tensor(0)?.shape, &cx.tensor(1)?.shape);
+    let ([rows @ .., left], [columns @ .., right]) = (a.as_slice(), b.as_slice()) else {
+        return Ok(extents(&of_all(cx, &[a, b])?));
+    };
+    cx.agree(*left, *right, "the inner extents of a product")?;
+    Ok(extents(rows).into_iter().chain(extents(columns)).collect())
+}
+
+/// `tensordot(a, b, axes of a, axes of b)`: the other axes of both.
+pub(super) fn tensordot(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
+    let (mut result, mut sums) = (Vec::new(), Vec::new());
+    for (operand, axes) in [(0, 2), (1, 3)] {
+        let shape = &cx.tensor(operand)?.shape;
+        let summed = if shape.is_empty() { Vec::new() } else { cx.axes(axes, shape.len())? };
+        let kept = shape.iter().enumerate().filter(|(axis, _)| !summed.contains(axis));
+        result.extend(kept.map(|(_, dim)| Extent::Dim(*dim)));
+        sums.push(summed.iter().map(|axis| super::extent_of(shape, *axis)).collect::<Vec<_>>());
+    }
+    if let [left, right] = sums.as_slice() {
+        if left.len() != right.len() {
+            return contradiction(format!("it sums over {} and {} axes", left.len(), right.len()));
+        }
+        // An extent of 1 is summed over alone.
+        for (a, b) in left.iter().zip(right) {
+            if cx.judge.traced(*a) != Some(1) && cx.judge.traced(*b) != Some(1) {
+                cx.agree(*a, *b, "the inner extents of a product")?;
+            }
+        }
+    }
+    Ok(result)
+}
+
+/// `chain(tensors)`: a product of matrices; the first and the last may be vectors.
+pub(super) fn chain(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
+    let matrices = cx.tensors(0)?;
+    if let Some(other) = matrices.iter().find(|ty| !(1..=2).contains(&ty.shape.len())) {
+        return contradiction(format!("a tensor of rank {} is not a matrix", other.shape.len()));
+    }
+    for pair in matrices.windows(2) {
+        if let [left, right] = pair
+            && let (Some(a), Some(b)) = (left.shape.last(), right.shape.first())
+        {
+            cx.agree(*a, *b, "the inner extents of a matrix product")?;
+        }
+    }
+    let ends = matrices.first().zip(matrices.last()).ok_or(Stop::Unknown)?;
+    if matrices.len() == 1 {
+        return Ok(extents(&ends.0.shape));
+    }
+    let rows = ends.0.shape.iter().rev().nth(1);
+    let columns = ends.1.shape.get(1);
+    Ok(rows.into_iter().chain(columns).map(|dim| Extent::Dim(*dim)).collect())
+}
+
+/// `kron(a, b)`: a block of `b` for each element of `a`.
+pub(super) fn kron(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
+    let (a, b) = (&cx.tensor(0)?.shape, &cx.tensor(1)?.shape);
+    let mut result = vec![Dim::Const(1); a.len().max(b.len())];
+    for shape in [a, b] {
+        for (place, dim) in result.iter_mut().rev().zip(shape.iter().rev()) {
+            *place = cx.judge.symbols.mul(*place, *dim);
+        }
+    }
+    Ok(extents(&result))
+}
+
+/// `grouped_matmul(a, b, offsets)`: products of groups of rows, columns or inner extents, or a batch of products.
+pub(super) fn grouped(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
+    let (a, b) = (&cx.tensor(0)?.shape, &cx.tensor(1)?.shape);
+    match (a.as_slice(), b.as_slice()) {
+        ([rows, _], [_, columns]) => {
+            let groups = cx.tensor(2)?.shape.first().copied().ok_or(Stop::Unknown)?;
+            Ok(extents(&[groups, *rows, *columns]))
+        }
+        ([rows, left], [_, right, columns]) => {
+            cx.agree(*left, *right, "the inner extents of a matrix product")?;
+            Ok(extents(&[*rows, *columns]))
+        }
+        ([_, rows, left], [right, columns]) => {
+            cx.agree(*left, *right, "the inner extents of a matrix product")?;
+            Ok(extents(&[*rows, *columns]))
+        }
+        ([groups, rows, left], [others, right, columns]) => {
+            cx.agree(*groups, *others, "the numbers of groups")?;
+            cx.agree(*left, *right, "the inner extents of a matrix product")?;
+            Ok(extents(&[*groups, *rows, *columns]))
+        }
+        _ => contradiction(format!("matrices of ranks {} and {}", a.len(), b.len())),
+    }
+}

@@ -1,11 +1,23 @@
 //! Shapes of reductions, and of other operators that change one axis.
 
-use super::{Cx, Extent, Meta, Stop, contradiction, extents, traced, with};
+use super::{Cx, Extent, Meta, Stop, contradiction, extents, join, traced, with};
 use crate::sym::Dim;
 
 /// `reduce(dim, keepdim)`: the axes go, or keep an extent of 1; no axes means all of them.
 pub(super) fn reduce(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     let shape = &cx.operand(0)?.shape;
+    reduced(cx, shape)
+}
+
+/// `reduce_of(dim, keepdim, a, b, …)`: the same for the shape that the operands broadcast to.
+pub(super) fn of_operands(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
+    let shapes: Vec<&[Dim]> =
+        (2..cx.term.len()).map(|i| Ok(cx.tensor(i)?.shape.as_slice())).collect::<Meta<_>>()?;
+    let shape = join::of_all(cx, &shapes)?;
+    reduced(cx, &shape)
+}
+
+fn reduced(cx: &Cx<'_>, shape: &[Dim]) -> Meta<Vec<Extent>> {
     let axes = if cx.is_none(0) { (0..shape.len()).collect() } else { cx.axes(0, shape.len())? };
     // The meaning of an empty list depends on the operator.
     if axes.is_empty() && !cx.is_none(0) {

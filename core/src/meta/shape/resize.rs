@@ -15,6 +15,18 @@ pub(super) fn repeat(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     Ok(extents(&result))
 }
 
+/// `tile(repeats)`: repetitions along the last axes, or of new first ones.
+pub(super) fn tile(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
+    let (shape, repeats) = (&cx.operand(0)?.shape, cx.dims(0)?);
+    let mut result = vec![Dim::Const(1); shape.len().max(repeats.len())];
+    for factors in [shape, &repeats] {
+        for (place, factor) in result.iter_mut().rev().zip(factors.iter().rev()) {
+            *place = cx.judge.symbols.mul(*place, *factor);
+        }
+    }
+    Ok(extents(&result))
+}
+
 /// `pad(pad)`: elements before and after, from the last axis on.
 pub(super) fn pad(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     let (mut shape, pads) = (cx.operand(0)?.shape.clone(), cx.dims(0)?);

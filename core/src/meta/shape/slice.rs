@@ -42,6 +42,36 @@ pub(super) fn slice(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     Ok(with(shape, axis, length))
 }
 
+/// `slice_backward(sizes, dim, part)`: the whole from which a part was sliced.
+pub(super) fn slice_backward(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
+    let (sizes, part) = (cx.dims(0)?, &cx.tensor(2)?.shape);
+    let axis = cx.axis(1, sizes.len())?;
+    whole(cx, &sizes, axis, part)
+}
+
+/// `select_backward(sizes, dim, part)`: the whole from which a part was selected.
+pub(super) fn select_backward(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
+    let (sizes, mut part) = (cx.dims(0)?, cx.tensor(2)?.shape.clone());
+    let axis = cx.axis(1, sizes.len())?;
+    if axis <= part.len() {
+        part.insert(axis, Dim::Const(1));
+    }
+    whole(cx, &sizes, axis, &part)
+}
+
+/// Returns `sizes`, which agree with those of a part except along `axis`.
+fn whole(cx: &mut Cx<'_>, sizes: &[Dim], axis: usize, part: &[Dim]) -> Meta<Vec<Extent>> {
+    if sizes.len() != part.len() {
+        return contradiction(format!("a part of rank {} of a tensor of rank {}", part.len(), sizes.len()));
+    }
+    for (at, (a, b)) in sizes.iter().zip(part).enumerate() {
+        if at != axis {
+            cx.agree(*a, *b, "extents of a tensor and its part")?;
+        }
+    }
+    Ok(extents(sizes))
+}
+
 /// `narrow(dim, length)`.
 pub(super) fn narrow(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     let shape = &cx.operand(0)?.shape;

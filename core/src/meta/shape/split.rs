@@ -3,10 +3,14 @@
 use super::{Cx, Extent, Meta, Stop, contradiction, extent_of, slice, with};
 use crate::sym::Dim;
 
-/// Returns the shape, the axis in the term's second argument, and its extent.
+/// Returns the shape, the axis in the term's argument `dim`, and its extent. Without one, it is the second
+/// axis, or the only one.
 fn cut<'a>(cx: &Cx<'a>, dim: usize) -> Meta<(&'a [Dim], usize, Dim)> {
     let shape = &cx.operand(0)?.shape;
-    let axis = cx.axis(dim, shape.len())?;
+    let axis = match cx.name(dim) {
+        "" => shape.len().saturating_sub(1).min(1),
+        _ => cx.axis(dim, shape.len())?,
+    };
     Ok((shape, axis, extent_of(shape, axis)))
 }
 

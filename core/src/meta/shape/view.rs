@@ -23,6 +23,22 @@ pub(super) fn expand(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     Ok(extents(&size))
 }
 
+/// `broadcast_in_dim(shape, axes)`: each axis of the argument becomes one of the result, in which an extent of 1 is
+/// repeated.
+pub(super) fn broadcast_in_dim(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
+    let (given, shape) = (&cx.operand(0)?.shape, cx.dims(0)?);
+    let axes = cx.axes(1, shape.len())?;
+    if axes.len() != given.len() {
+        return contradiction(format!("{} axes are given for rank {}", axes.len(), given.len()));
+    }
+    for (dim, axis) in given.iter().zip(axes) {
+        if cx.judge.traced(*dim) != Some(1) {
+            cx.agree(*dim, super::extent_of(&shape, axis), "a dimension and its expanded size")?;
+        }
+    }
+    Ok(extents(&shape))
+}
+
 /// Returns `sizes`, with one -1 replaced by the quotient of `count` and the others.
 fn resolve(cx: &mut Cx<'_>, sizes: &[Dim], count: Dim) -> Meta<Vec<Extent>> {
     let free = sizes.iter().filter(|d| **d == Dim::Const(-1)).count();
@@ -73,7 +89,19 @@ pub(super) fn flatten(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
 pub(super) fn unflatten(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     let shape = &cx.operand(0)?.shape;
     let (axis, sizes) = (cx.axis(0, shape.len())?, cx.dims(1)?);
-    let parts = resolve(cx, &sizes, super::extent_of(shape, axis))?;
+    divided(cx, shape, axis, &sizes)
+}
+
+/// `split_dim(dim, outer)`: an axis becomes two.
+pub(super) fn split_dim(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
+    let shape = &cx.operand(0)?.shape;
+    let (axis, outer) = (cx.axis(0, shape.len())?, cx.dim(1)?);
+    divided(cx, shape, axis, &[outer, Dim::Const(-1)])
+}
+
+/// Returns the shape with an axis divided into axes of `sizes`.
+fn divided(cx: &mut Cx<'_>, shape: &[Dim], axis: usize, sizes: &[Dim]) -> Meta<Vec<Extent>> {
+    let parts = resolve(cx, sizes, super::extent_of(shape, axis))?;
     let mut result = extents(shape);
     let end = axis.saturating_add(1).min(result.len());
     result.splice(axis.min(end)..end, parts);

@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::{Level, OptimiseOptions, Optimised, clean_forms, equal, optimise, order, outline};
+use super::{Level, OptimiseOptions, Optimised, clean_forms, equal, optimise, order, outline, rewrite_forms};
 use crate::clean::once;
 use crate::diagnose::{Code, Diagnostic, Report, Severity};
 use crate::host::Host;
@@ -82,6 +82,8 @@ pub fn imported(
     diagnostics.extend(notes);
     if !legalised.computed.is_empty() || !legalised.replaced.is_empty() {
         clean_forms(&mut model, options, &mut optimised);
+        // Otherwise, the next run would find these matches.
+        diagnostics.extend(rewrite_forms(host, &mut model, &mut stated, options, &mut optimised));
     }
     once(&mut model.graph);
     optimised.memory = order(&mut model, options);

@@ -172,6 +172,32 @@ pub fn optimise(
     Ok((done, diagnostics))
 }
 
+/// Applies the rules to a model whose nodes were replaced by forms for the target. Skipped if the run is limited to some
+/// patches. Patches add no node that the target has no kernel for.
+fn rewrite_forms(
+    host: &Host,
+    model: &mut Model,
+    stated: &mut Stated,
+    options: &OptimiseOptions,
+    done: &mut Optimised,
+) -> Vec<Diagnostic> {
+    if options.level == Level::Nothing || options.stop_after.is_some() || host.catalog.is_empty() {
+        return Vec::new();
+    }
+    let mut room = Growth::from_model(model);
+    let mut engine = engine::Engine::new(host, model, stated, options, &mut room);
+    engine.rules();
+    let (again, diagnostics) = engine.finish();
+    if again.applied + again.folded + again.merged + again.decided > 0 {
+        tidy::model(model);
+        tidy::names(&mut model.graph);
+        apart(&mut model.graph);
+    }
+    done.absorb(again);
+    done.after = model.graph.node_count();
+    diagnostics
+}
+
 /// Converts regions of the model to another layout, before the rules look at the nodes between transposes. Skipped if
 /// the run is limited to some patches or to one rule.
 fn layouts(model: &mut Model, options: &OptimiseOptions) -> usize {

@@ -100,4 +100,27 @@ impl Optimised {
             && self.inlined == 0
             && self.outlined == 0
     }
+
+    /// Adds the record of a later run of the rules on the same model.
+    pub(super) fn absorb(&mut self, later: Self) {
+        for count in later.counts {
+            let same = |c: &&mut Count| (&c.plugin, &c.name) == (&count.plugin, &count.name);
+            match self.counts.iter_mut().find(same) {
+                Some(before) => {
+                    before.applied += count.applied;
+                    before.nodes += count.nodes;
+                }
+                None => self.counts.push(count),
+            }
+        }
+        self.applied += later.applied;
+        self.folded += later.folded;
+        self.merged += later.merged;
+        self.decided += later.decided;
+        self.sweeps += later.sweeps;
+        self.places.extend(later.places);
+        self.matches.extend(later.matches);
+        let known: Vec<_> = self.unused.iter().map(|unused| unused.name.clone()).collect();
+        self.unused.extend(later.unused.into_iter().filter(|unused| !known.contains(&unused.name)));
+    }
 }

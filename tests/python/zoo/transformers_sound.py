@@ -95,6 +95,7 @@ hf(
     codebook_size=16,
     codebook_dim=8,
 )
+# Up to 2.4 times the noise that `verify --tolerance auto` measures, in a few values.
 hf(
     "univnet",
     "UnivNetModel",
@@ -105,6 +106,7 @@ hf(
         noise_sequence=lambda: torch.randn(2, 9, 64),
     ),
 )
+# It draws numbers, with a weight of 0 here, so that `verify` compares only types and shapes.
 hf(
     "vits",
     "VitsModel",

@@ -58,8 +58,11 @@ pub(super) fn bits(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
 /// `vander(x, n)`: a row of powers for each element, as many as elements unless `n` is given.
 pub(super) fn vander(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     let shape = &cx.tensor(0)?.shape;
-    let Some(last) = shape.last() else { return contradiction("a scalar has no vector of powers") };
-    let powers = if cx.is_none(1) { *last } else { cx.dim(1)? };
+    // A scalar is a vector of one.
+    let one = [Dim::Const(1)];
+    let shape = if shape.is_empty() { &one[..] } else { shape };
+    let last = shape.last().copied().ok_or(Stop::Unknown)?;
+    let powers = if cx.is_none(1) { last } else { cx.dim(1)? };
     Ok(extents(shape).into_iter().chain([Extent::Dim(powers)]).collect())
 }
 

@@ -183,7 +183,8 @@ class AutocastRegion(nn.Module):
         return self.second(x.float())
 
 
-# A float32 result of a bfloat16 layer has its precision: 8 bits. `verify` finds the narrower type and accepts it.
+# A float32 result of a bfloat16 layer has its precision: 8 bits. `verify` finds the narrower type
+# and accepts the result.
 @model("autocast_region", tolerance=80)
 def autocast_region():
     return Recipe(AutocastRegion(), (torch.randn(2, 8),), shapes=({0: BATCH},))

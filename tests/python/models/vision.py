@@ -59,8 +59,8 @@ def swin_v2_t():
     return images(models.swin_v2_t(), 256)
 
 
-# The rounding of fifty convolutions shows in a few of its 700,000 values: up to 1.3 times the noise that `verify
-# --tolerance auto` measures, which accepts it; the default tolerance does not.
+# The rounding of fifty convolutions shows in a few of its 700,000 values: up to 1.3 times the noise
+# that `verify --tolerance auto` measures, which accepts it; the default tolerance does not.
 @model("deeplabv3_resnet50", static=FIXED_IMAGE, tolerance=4)
 def deeplabv3_resnet50():
     return images(models.segmentation.deeplabv3_resnet50(weights_backbone=None), 128)

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use onnxport_core::registry::{Schema, SchemaType, Term};
+use onnxport_core::registry::{Schema, SchemaArg, SchemaType, Term};
 
 use crate::files;
 use crate::overloads::HOST;
@@ -46,7 +46,7 @@ const REASONS: [&str; 3] = ["elements", "cases", "kernels"];
 
 /// Whether the operator returns an argument that it writes, which keeps its type.
 fn is_in_place(schema: &Schema) -> bool {
-    schema.args.iter().any(|arg| arg.is_written())
+    schema.args.iter().any(SchemaArg::is_written)
 }
 
 fn is_tensor(ty: &SchemaType) -> bool {
@@ -78,7 +78,7 @@ fn every_lowered_operator_states_facts_or_a_reason() {
         let facts = &schema.facts;
         let returns_tensors = schema.returns.iter().any(|r| is_tensor(&r.ty));
         let elsewhere = ["region", "twin", "assertion"].iter().any(|key| !facts.terms(key).is_empty());
-        if !returns_tensors || elsewhere || is_in_place(&schema) {
+        if !returns_tensors || elsewhere || is_in_place(schema) {
             continue;
         }
         for key in ["shape", "dtype"] {

@@ -1,10 +1,11 @@
 """What models take in ONNX Runtime: ours at each level beside what others write.
 
-    python -m benches.runtime [NAMES…] [--kind KIND] [--opset 20] [--levels 2 target] [--rounds 15]
+    python -m benches.runtime [NAMES…] [--kind KIND] [--opset 20] [--levels 2 target] [--peers …]
 
 The others are `torch.onnx.export(optimize=True)`, the same behind `onnxruntime.transformers`'
-optimizer (`ort`) and behind onnxslim (`slim`), and the exporter of transformers, plain (`hf`) and
-with its fusions for ONNX Runtime on the CPU (`hf_ort`). All are timed in one process in rounds, in
+optimizer (`ort`), onnxslim (`slim`) and onnxscript's fusions for ONNX Runtime (`script`), the same
+at opset 23 (`torch_23`), and the exporter of transformers, plain (`hf`) and with its fusions for
+ONNX Runtime on the CPU (`hf_ort`). All are timed in one process in rounds, in
 another order each time: CPU milliseconds of a run, all threads, medians. A ratio is the median of
 what a variant takes of `torch` in the same round; `again` is the file of `torch` once more, and
 tells the noise. Threads that wait do not spin. Sessions are created anew in between. The memory is
@@ -211,6 +212,7 @@ def rows(name: str, options: argparse.Namespace) -> dict[str, dict[str, Any]]:
     with place(name, options) as folder:
         common = [name, "--folder", folder, "--rounds", options.rounds]
         levels = ["--levels", *options.levels, "--opset", options.opset]
+        levels += ["--peers", *options.peers] if options.peers else []
         made = child(*common, "--step", "write", "--onnxport", options.onnxport, *levels)
         found = {
             name: {"failed": it} if isinstance(it, str) else {"nodes": it}
@@ -235,7 +237,8 @@ def step(options: argparse.Namespace) -> Any:
         from .variants import count, prepare
 
         binary = Path(options.onnxport)
-        made = prepare(options.names[0], folder, binary, options.opset, options.levels)
+        levels = options.levels
+        made = prepare(options.names[0], folder, binary, options.opset, levels, options.peers)
         return {name: count(it) if isinstance(it, Path) else it for name, it in made.items()}
     found = {path.parent.name: path for path in sorted(folder.glob("*/model.onnx"))}
     if options.step == "grow":
@@ -254,6 +257,7 @@ def main() -> int:
     parser.add_argument("--kind", help="all models of a kind, as their table calls it")
     parser.add_argument("--opset", type=int, default=20)
     parser.add_argument("--levels", nargs="*", default=["2", "target"])
+    parser.add_argument("--peers", nargs="*", help="the variants of others beside `torch`; all")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--onnxport", default=str(ROOT / "target" / "release" / "onnxport"))
     parser.add_argument("--folder", help="where models are written")

@@ -34,12 +34,18 @@ def pairs(heads: int, places: int, width: int) -> list[tuple[Tensor, Tensor]]:
     return [(torch.randn(shape), torch.randn(shape)) for _ in range(LAYERS)]
 
 
-def after(inner: nn.Module, heads: int, width: int, past: int, new: int) -> Recipe:
-    """Return a recipe for `new` tokens after `past` cached ones."""
+def after(
+    inner: nn.Module, heads: int, width: int, past: int, new: int, own: bool = False
+) -> Recipe:
+    """Return a recipe for `new` tokens after `past` cached ones.
+
+    With `own`, each axis of the cache is dynamic on its own, instead of sharing one `Dim`.
+    """
     mask = torch.ones(1, past + new, dtype=torch.int64)
     tokens = torch.randint(3, VOCABULARY, (1, new))
     length = {1: LENGTH} if new > 1 else {}
-    shapes = (length, {1: Dim.DYNAMIC}, [({2: PAST}, {2: PAST})] * LAYERS)
+    cached = {2: Dim.DYNAMIC if own else PAST}
+    shapes = (length, {1: Dim.DYNAMIC}, [(cached, cached)] * LAYERS)
     return Recipe(WithCache(inner), (tokens, mask, pairs(heads, past, width)), shapes=shapes)
 
 
@@ -83,11 +89,11 @@ def gpt2(use_cache: bool = True) -> nn.Module:
     return transformers.GPT2LMHeadModel(config)
 
 
-def llama(use_cache: bool = True) -> nn.Module:
+def llama(places: int = 2048, use_cache: bool = True) -> nn.Module:
     """Return Llama at a width of 1024, four queries to a key."""
     config = transformers.LlamaConfig(
         **GROUPED,
-        max_position_embeddings=2048,
+        max_position_embeddings=places,
         use_cache=use_cache,
     )
     return transformers.LlamaForCausalLM(config)
@@ -213,6 +219,9 @@ PROMPTS: dict[str, Callable[[], Recipe]] = {
 DECODERS: dict[str, Callable[[], Recipe]] = {
     "gpt2_900": lambda: after(gpt2(), 12, 64, 900, 1),
     "llama_900": lambda: after(llama(), 4, 64, 900, 1),
+    "llama_900_dims": lambda: after(llama(), 4, 64, 900, 1, own=True),
+    "gpt2_900_dims": lambda: after(gpt2(), 12, 64, 900, 1, own=True),
+    "llama_3000_dims": lambda: after(llama(4096), 4, 64, 3000, 1, own=True),
     "llama_64": lambda: after(llama(), 4, 64, 256, 64),
     "qwen3_900": lambda: after(qwen3(), 4, 64, 900, 1),
     "gemma2_900": lambda: after(gemma2(), 4, 64, 900, 1),

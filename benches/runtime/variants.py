@@ -24,6 +24,10 @@ from .recipes import RECIPES
 MODEL_TYPES = {"gpt2": "gpt2", "gpt2_900": "gpt2", "vit": "vit", "t5": "t5"}
 
 
+# The opset at which the exporter writes `Attention`, `RMSNormalization` and `RotaryEmbedding`.
+NEWEST = 23
+
+
 def count(path: Path) -> int:
     """Return the nodes of a model, those of functions and subgraphs included, constants not."""
     model = ir.load(path)
@@ -91,6 +95,14 @@ def fused(source: Path, name: str, path: Path) -> None:
     model.save_model_to_file(str(path), use_external_data_format=True)
 
 
+def rewritten(source: Path, path: Path) -> None:
+    """Let onnxscript's optimizer rewrite a model with its fusions for ONNX Runtime."""
+    from onnxscript.rewriter.ort_fusions import optimize_for_ort
+
+    model, _ = optimize_for_ort(ir.load(source))
+    ir.save(model, path, external_data="model.onnx.data")
+
+
 def slimmed(source: Path, path: Path) -> None:
     """Let onnxslim rewrite a model."""
     import onnxslim
@@ -99,15 +111,21 @@ def slimmed(source: Path, path: Path) -> None:
 
 
 def prepare(
-    name: str, folder: Path, binary: Path, opset: int, levels: list[str]
+    name: str,
+    folder: Path,
+    binary: Path,
+    opset: int,
+    levels: list[str],
+    peers: list[str] | None = None,
 ) -> dict[str, Path | str]:
     """Write every variant of a model. What fails stands as the reason, a text.
 
+    With `peers`, only these variants of others are written, beside `torch`.
     What the others write is not written again where `folder` holds it.
     """
     listed = folder / "others.json"
     if not listed.exists():
-        found = others(name, folder, opset)
+        found = others(name, folder, opset, peers)
         listed.write_text(json.dumps({variant: str(it) for variant, it in found.items()}))
     made: dict[str, Path | str] = {}
     for variant, it in json.loads(listed.read_text()).items():
@@ -116,7 +134,9 @@ def prepare(
     return made | {f"onnxport_{level}": ours(binary, opset, level, folder) for level in levels}
 
 
-def others(name: str, folder: Path, opset: int) -> dict[str, Path | str]:
+def others(
+    name: str, folder: Path, opset: int, peers: list[str] | None = None
+) -> dict[str, Path | str]:
     """Capture a model, and write what others make of it."""
     warnings.simplefilter("ignore")
     # Threads that spin while they wait count as time of others.
@@ -127,6 +147,8 @@ def others(name: str, folder: Path, opset: int) -> dict[str, Path | str]:
     made: dict[str, Path | str] = {}
 
     def attempt(variant: str, write: Callable[[Path], Any]) -> None:
+        if peers is not None and variant not in ("torch", *peers):
+            return
         path = folder / variant / "model.onnx"
         path.parent.mkdir(exist_ok=True)
         try:
@@ -137,13 +159,16 @@ def others(name: str, folder: Path, opset: int) -> dict[str, Path | str]:
             made[variant] = f"{type(error).__name__}: {error}".splitlines()[0]
 
     attempt("torch", lambda path: exported(program, opset, path))
+    if opset < NEWEST:
+        attempt("torch_23", lambda path: exported(program, NEWEST, path))
     source = made["torch"]
     if isinstance(source, Path):
         inputs = [put.name for put in ir.load(source).graph.inputs]
         (folder / "inputs.json").write_text(json.dumps(inputs))
         attempt("ort", lambda path: fused(source, name, path))
         attempt("slim", lambda path: slimmed(source, path))
-    if native.is_native(recipe):
+        attempt("script", lambda path: rewritten(source, path))
+    if native.is_native(recipe) and (peers is None or {"hf", "hf_ort"} & {*peers}):
         kept: list[Any] = []
 
         def plain(path: Path) -> None:

@@ -1,0 +1,59 @@
+"""Try seeds: `python -m tests.python.generated 1234`, or `--count 300` of them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+
+from tests.python.generated.draw import draw
+from tests.python.generated.judge import Outcome, judge
+from tests.python.generated.shrink import shrink
+
+
+def main() -> int:
+    """Print each failure with its smallest program, and a table of outcomes."""
+    parser = argparse.ArgumentParser(prog="python -m tests.python.generated", description=__doc__)
+    parser.add_argument("seeds", nargs="*", type=int)
+    parser.add_argument("--count", type=int, default=0, help="so many seeds from `--first` on")
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--sizes", type=int, default=8, help="sizes to try of each program")
+    parser.add_argument("--show", action="store_true", help="also print programs that do not fail")
+    parser.add_argument("--keep", action="store_true", help="do not shrink programs")
+    arguments = parser.parse_args()
+    seeds = [*arguments.seeds, *range(arguments.first, arguments.first + arguments.count)]
+    counts: Counter[tuple[Outcome, str]] = Counter()
+    tried = 0
+    for seed in seeds:
+        start = time.perf_counter()
+        program = draw(seed)
+        verdict = judge(program, arguments.sizes)
+        counts[verdict.same] += 1
+        tried += verdict.tried
+        failed = verdict.outcome is Outcome.FAILED
+        if failed and not arguments.keep:
+            program, verdict = smallest(seed, arguments.sizes)
+        if failed or arguments.show:
+            seconds = time.perf_counter() - start
+            title = f"seed {seed} {verdict.outcome.value}: {verdict.kind} ({seconds:.1f} s)"
+            print(f"{title}\n{verdict.detail}\n\n{program.reproduced()}", flush=True)
+    print(f"{len(seeds)} programs, {tried} sizes compared\n")
+    print("| outcome | programs |\n|---|---:|")
+    for (outcome, kind), count in sorted(
+        counts.items(), key=lambda item: (item[0][0].value, -item[1])
+    ):
+        print(f"| {f'{outcome.value} {kind}'.strip()} | {count} |")
+    return int(any(outcome is Outcome.FAILED for outcome, _ in counts))
+
+
+def smallest(seed: int, sizes: int = 8) -> tuple:
+    """Return the smallest program with the failure of a seed, and its verdict."""
+    program = draw(seed)
+    wanted = judge(program, sizes).same
+    program = shrink(program, lambda one: judge(one, sizes).same == wanted)
+    return program, judge(program, sizes)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -200,6 +200,7 @@ def _settings(strategy: Strategy, wanted: Wanted) -> Iterator[None]:
         config = getattr(torch.fx.experimental, "_config", None)
         if hasattr(config, "backed_size_oblivious"):
             stack.enter_context(config.patch(backed_size_oblivious=True))
+            _enter_unbind(stack)
         stack.enter_context(frames.kept())
         if wanted.any:
             _enter_recurrent(stack)
@@ -207,6 +208,21 @@ def _settings(strategy: Strategy, wanted: Wanted) -> Iterator[None]:
             stack.callback(setattr, torch.jit, "isinstance", torch.jit.isinstance)
             torch.jit.isinstance = isinstance
         yield
+
+
+def _enter_unbind(stack: contextlib.ExitStack) -> None:
+    """Let `unbind` select its parts.
+
+    PyTorch squeezes each of them instead, which does nothing while a size may also be 1.
+    """
+    table, unbind = getattr(torch._decomp, "decomposition_table", {}), torch.ops.aten.unbind.int
+    if unbind in table:
+        stack.callback(table.__setitem__, unbind, table[unbind])
+        table[unbind] = _rows
+
+
+def _rows(x: torch.Tensor, dim: int = 0) -> tuple[torch.Tensor, ...]:
+    return tuple(x.select(dim, index) for index in range(int(x.shape[dim])))
 
 
 def _enter_recurrent(stack: contextlib.ExitStack) -> None:

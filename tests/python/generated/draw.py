@@ -30,7 +30,7 @@ def draw(seed: int) -> Program:
         for index in range(rng.choice([0, 1, 1, 2]))
     )
     program = Program(seed, traced, rng.random() < 0.3, inputs, buffers)
-    if not any(isinstance(dim, str) for one in inputs for dim in one.dims):
+    if not any(isinstance(dim, str) and one.dtype is not int for one in inputs for dim in one.dims):
         first = Variable("x0", (symbols[0], 3), torch.float32)
         program = program.replace(inputs=(first, *inputs[1:]))
     # Some kinds of statements only, so that programs differ from each other.
@@ -44,7 +44,7 @@ def draw(seed: int) -> Program:
 
 def _input(rng: random.Random, index: int, symbols: list[str]) -> Variable:
     if rng.random() < 0.06:
-        return Variable(f"x{index}", (), int)
+        return Variable(f"x{index}", (rng.choice(symbols),), int)
     dims = tuple(
         rng.choice(symbols) if rng.random() < 0.6 else rng.choice([1, 2, 3, 4])
         for _ in range(rng.choice([1, 2, 2, 3]))

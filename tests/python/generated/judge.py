@@ -18,7 +18,11 @@ from tests.python.generated.program import Program, Sizes, flat
 from tests.python.generated.stated import Stated
 
 STEPS = 3
-_TOLERANCES = {torch.float64: (1e-5, 1e-6), torch.float32: (1e-3, 1e-4)}
+_TOLERANCES = {
+    torch.float64: (1e-5, 1e-6),
+    torch.float32: (1e-3, 1e-4),
+    torch.float16: (1e-2, 1e-2),
+}
 
 
 class Outcome(Enum):
@@ -175,12 +179,14 @@ class _Results:
 def _called(module: torch.nn.Module, program: Program, args: tuple[Any, ...]) -> Any:
     """Return the results of a module that keeps its state, or the exception that it raises."""
     given = copy.deepcopy(args)
+    # Other views of the same memory, since `t_` and the like change how an input shows it.
+    memory = [one.detach() for one in flat(given)]
     try:
         with torch.no_grad():
             outputs = flat(module(*given))
     except Exception as error:
         return error
-    inputs = zip((one.name for one in program.inputs), flat(given), strict=True)
+    inputs = zip((one.name for one in program.inputs), memory, strict=True)
     return _Results(outputs, copy.deepcopy({**dict(inputs), **dict(module.named_buffers())}))
 
 
@@ -190,8 +196,10 @@ def _difference(found: Tensor, wanted: Tensor) -> str | None:
     if found.dtype != wanted.dtype:
         return f"of type {found.dtype}, not {wanted.dtype}"
     rtol, atol = _TOLERANCES.get(wanted.dtype, (0, 0))
-    if wanted.dtype == torch.float16:
-        rtol, atol = 1e-2, 1e-2
+    if wanted.dtype in (torch.int32, torch.int64):
+        # The integer of a number that is not one depends on the processor.
+        undefined = wanted == torch.iinfo(wanted.dtype).min
+        found, wanted = found.masked_fill(undefined, 0), wanted.masked_fill(undefined, 0)
     if torch.allclose(found, wanted, rtol, atol, equal_nan=True):
         return None
     return f"{found.reshape(-1)[:12].tolist()}, not {wanted.reshape(-1)[:12].tolist()}"

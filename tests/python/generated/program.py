@@ -23,7 +23,7 @@ _TARGET = re.compile(r"(v\d+) = ")
 
 @dataclass(frozen=True)
 class Variable:
-    """An input or a buffer. `dims` are sizes or their names; an input of type `int` has none."""
+    """An input or a buffer. `dims` are sizes or their names; that of an `int` names its value."""
 
     name: str
     dims: tuple[str | int, ...]
@@ -40,7 +40,7 @@ class Variable:
         """
         shape = self.shape(sizes)
         if self.dtype is int:
-            return int(torch.randint(2, 6, (), generator=generator))
+            return shape[0]
         if self.dtype is torch.bool:
             return torch.randint(0, 2, shape, generator=generator).bool()
         if self.dtype.is_floating_point:

@@ -47,7 +47,7 @@ def _smaller(program: Program) -> Iterator[Program]:
         yield program.replace(named=False)
     for position, one in enumerate(program.inputs):
         for axis, dim in enumerate(one.dims):
-            if isinstance(dim, str):
+            if isinstance(dim, str) and one.dtype is not int:
                 dims = (*one.dims[:axis], program.sizes[dim], *one.dims[axis + 1 :])
                 changed = type(one)(one.name, dims, one.dtype)
                 inputs = (*program.inputs[:position], changed, *program.inputs[position + 1 :])

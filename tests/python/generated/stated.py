@@ -29,7 +29,8 @@ class Stated:
         bound: dict[str, int] = {}
         computed: list[tuple[str, int]] = []
         for port, variable in zip(self.model.ports.given, self.program.inputs, strict=True):
-            for dim, size in zip(port.dims, variable.shape(sizes), strict=True):
+            dims = self._number(port.name) if variable.dtype is int else port.dims
+            for dim, size in zip(dims, variable.shape(sizes), strict=True):
                 if isinstance(dim, str) and dim.isidentifier():
                     if bound.setdefault(dim, size) != size:
                         return False
@@ -43,6 +44,10 @@ class Stated:
             if all(_value(dim, chosen) == size for dim, size in computed):
                 return self._in_ranges(chosen)
         return False
+
+    def _number(self, name: str) -> tuple[str | None]:
+        """Return the name of an input that is a number, if something is stated about it."""
+        return (next((one.name for one in self.model.sizes.dims if name in one.axes), None),)
 
     def _in_ranges(self, bound: Mapping[str, int]) -> bool:
         stated = {one.name: one for one in self.model.sizes.dims}
@@ -72,7 +77,7 @@ class Stated:
         return any(not one.axes and one.min == one.max for one in self.model.sizes.dims)
 
     def drawn(self, count: int) -> list[Sizes]:
-        """Return some of the allowed sizes: those traced, bounds and their neighbours, and others."""
+        """Return allowed sizes: those traced, bounds and their neighbours, and others."""
         rng = random.Random(self.program.seed)
         found = [sizes for sizes in self._candidates(rng) if self.allows(sizes)]
         rng.shuffle(found)

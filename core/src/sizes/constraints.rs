@@ -194,7 +194,7 @@ fn over_symbols(symbols: &Symbols, text: &str, ports: &[Port<'_>]) -> Option<Str
     while let Some((before, after)) = rest.split_once("L[") {
         out.push_str(before);
         let (name, after) = path(after)?;
-        let port = ports.iter().find(|p| p.name == name)?;
+        let port = ports.iter().find(|port| port.is(&name))?;
         let (dim, after) = match after.strip_prefix(".size()[") {
             Some(after) => {
                 let (axis, after) = after.split_once(']')?;
@@ -209,6 +209,11 @@ fn over_symbols(symbols: &Symbols, text: &str, ports: &[Port<'_>]) -> Option<Str
     }
     out.push_str(rest);
     Some(out.replace("torch.sym_max", "max").replace("torch.sym_min", "min"))
+}
+
+/// The inputs that a guard is about.
+pub(super) fn inputs_of(text: &str) -> Vec<String> {
+    text.split("L[").skip(1).filter_map(|part| path(part)).map(|(name, _)| name).collect()
 }
 
 /// The parts of a guard that hold all at once.

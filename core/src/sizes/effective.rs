@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::Port;
 use super::checks::Checks;
 use super::conditions::{self, Condition, Related};
-use super::constraints::Relation;
+use super::constraints::{Relation, inputs_of};
 use super::frozen;
 use super::solver::{Held, Prepared, Solver, symbols_in};
 use crate::diagnose::{Code, Diagnostic, OriginId, Severity};
@@ -47,11 +47,11 @@ pub struct Effective {
     pub checks: Checks,
 }
 
-/// A symbol that has fewer sizes than was declared.
+/// A symbol that has fewer sizes than was declared, or an input that is a single number.
 #[derive(Clone, Debug)]
 pub struct Narrowed {
-    /// The symbol.
-    pub symbol: SymId,
+    /// The symbol; `None` for an input that is a single number.
+    pub symbol: Option<SymId>,
     /// The sizes that it has.
     pub range: SizeRange,
     /// Whether the conditions exclude single sizes and bound nothing.
@@ -155,7 +155,11 @@ fn solve(
     spoken.extend(solver.all.iter().flat_map(|condition| condition.symbols.iter().copied()));
     spoken.extend(frozen::find(program));
     effective.checks.all = ranges(&mut solver, &spoken);
-    let named = |id| range_of(&solver, id, axes(&solver.symbols, ports, id, naming));
+    let sides: BTreeSet<SymId> = of_axes(&solver.symbols, ports);
+    let named = |id| {
+        let range = range_of(&solver, id, axes(&solver.symbols, ports, id, naming));
+        if sides.contains(&id) { without_nothing(range) } else { range }
+    };
     effective.stated.dims = spoken.iter().map(|id| named(*id)).collect();
     for id in spoken {
         let range = named(id);
@@ -172,10 +176,11 @@ fn solve(
         if is_frozen && reasons.is_empty() {
             reasons = frozen::assertions(program, &range.name);
         }
-        effective.narrowed.push(Narrowed { symbol: id, range, is_minor, reasons });
+        effective.narrowed.push(Narrowed { symbol: Some(id), range, is_minor, reasons });
     }
+    fixed_numbers(&mut effective, ports, &read, naming);
     list(&mut effective, (&mut solver, &mut declared), &read, program);
-    effective.checks.unread = effective.unread.iter().map(|reason| reason.text.clone()).collect();
+    effective.checks.unread.extend(effective.unread.iter().map(|reason| reason.text.clone()));
     let axes = ports.iter().flat_map(|port| {
         let name = model_name(naming, port.name);
         port.dims.iter().enumerate().map(move |(axis, dim)| (name.to_owned(), axis, *dim))
@@ -183,6 +188,24 @@ fn solve(
     effective.checks.axes = axes.collect();
     effective.checks.symbols = solver.symbols;
     Ok(effective)
+}
+
+/// States the inputs that are numbers of which a guard leaves a single one. No symbol stands for them.
+fn fixed_numbers(effective: &mut Effective, ports: &[Port<'_>], read: &[Condition], naming: &Naming) {
+    for port in ports {
+        let Some(Dim::Const(number)) = port.number else { continue };
+        let is_about = |condition: &&Condition| inputs_of(&condition.text).iter().any(|name| port.is(name));
+        let reasons: Vec<Reason> = read.iter().filter(is_about).map(Reason::from).collect();
+        let name = model_name(naming, port.name).to_owned();
+        let range =
+            SizeRange { axes: vec![name.clone()], name, min: Some(number), max: Some(number), step: 1 };
+        effective.stated.dims.push(range.clone());
+        effective.checks.unread.push(format!("{} == {number}", range.name));
+        // Without a guard, the user gave the number.
+        if !reasons.is_empty() {
+            effective.narrowed.push(Narrowed { symbol: None, range, is_minor: false, reasons });
+        }
+    }
 }
 
 /// The ranges of symbols as conditions.
@@ -300,9 +323,14 @@ fn stated(expression: String, origin: Option<OriginId>, program: &Program) -> Si
 /// The symbols in the shapes of inputs, and the inputs that are numbers.
 fn of_inputs(symbols: &Symbols, ports: &[Port<'_>]) -> BTreeSet<SymId> {
     let mut found = Vec::new();
-    for dim in ports.iter().flat_map(|port| port.dims.iter().copied().chain(port.number)) {
-        symbols_in(symbols, dim, &mut found);
-    }
+    ports.iter().filter_map(|port| port.number).for_each(|dim| symbols_in(symbols, dim, &mut found));
+    of_axes(symbols, ports).into_iter().chain(found).collect()
+}
+
+/// The symbols in the shapes of inputs.
+fn of_axes(symbols: &Symbols, ports: &[Port<'_>]) -> BTreeSet<SymId> {
+    let mut found = Vec::new();
+    ports.iter().flat_map(|port| port.dims).for_each(|dim| symbols_in(symbols, *dim, &mut found));
     found.into_iter().collect()
 }
 
@@ -339,6 +367,13 @@ fn range_of(solver: &Solver, id: SymId, axes: Vec<String>) -> SizeRange {
     SizeRange { name: symbol.name.clone(), min, max, step, axes }
 }
 
+/// A range of sizes without 0, unless there is no other. PyTorch admits axes of 0, but the shapes that it states, and with
+/// which a model is built, do not hold there: `x[1:]` has the size `s0 - 1`.
+fn without_nothing(range: SizeRange) -> SizeRange {
+    let is_more = range.max.is_none_or(|max| max >= range.step);
+    if range.min == Some(0) && is_more { SizeRange { min: Some(range.step), ..range } } else { range }
+}
+
 impl Effective {
     /// Warnings about sizes that were declared and that the program does not take, and notes about the rest.
     pub fn diagnostics(&self) -> Vec<Diagnostic> {
@@ -353,9 +388,10 @@ impl Effective {
             ));
             return found;
         }
-        for Narrowed { range, is_minor, reasons, .. } in &self.narrowed {
+        for Narrowed { symbol, range, is_minor, reasons } in &self.narrowed {
             let plain = range.axes.iter().find(|axis| !axis.contains(" = ")).or(range.axes.first());
             let subject = match plain {
+                Some(input) if symbol.is_none() => format!("the input `{input}`, a number,"),
                 Some(axis) => format!("the size of `{axis}` (`{}`)", range.name),
                 None => format!("the number `{}`, which depends on values,", range.name),
             };

@@ -397,8 +397,10 @@ fn unconfirmed(
 
 /// The inputs of the user.
 pub(super) fn ports(program: &Program) -> Vec<Port<'_>> {
+    let is_argument = |kind: &InputKind| matches!(kind, InputKind::User | InputKind::Constant);
+    let inputs = program.signature.inputs.iter().zip(&program.body.inputs);
     let mut ports = Vec::new();
-    for (spec, arg) in program.signature.inputs.iter().zip(&program.body.inputs) {
+    for (leaf, (spec, arg)) in inputs.filter(|(spec, _)| is_argument(&spec.kind)).enumerate() {
         let value = arg.as_value().and_then(|val| program.body.values.find(val));
         let (InputKind::User, Some(value)) = (&spec.kind, value) else { continue };
         let (dims, number): (&[Dim], _) = match &value.ty {
@@ -406,7 +408,7 @@ pub(super) fn ports(program: &Program) -> Vec<Port<'_>> {
             ValueType::SymInt(dim) => (&[], Some(*dim)),
             _ => (&[], None),
         };
-        ports.push(Port { name: &spec.name, dims, number });
+        ports.push(Port { name: &spec.name, leaf: Some(leaf), dims, number });
     }
     ports
 }

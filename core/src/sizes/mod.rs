@@ -30,8 +30,18 @@ use crate::sym::Dim;
 pub(crate) struct Port<'p> {
     /// The program's name.
     pub name: &'p str,
+    /// Its place among the arguments of a call, each leaf of a structure counted.
+    pub leaf: Option<usize>,
     /// The extents of a tensor.
     pub dims: &'p [Dim],
     /// The expression that a number equals.
     pub number: Option<Dim>,
+}
+
+impl Port<'_> {
+    /// Whether a guard means this input by `name`. Strict export numbers the arguments of a call: `flat_args_1`.
+    fn is(&self, name: &str) -> bool {
+        let leaf = || name.strip_prefix("flat_args_")?.parse::<usize>().ok();
+        self.name == name || (self.leaf.is_some() && leaf() == self.leaf)
+    }
 }

@@ -40,7 +40,7 @@ impl Sample {
 
     /// As guards speak of it.
     pub(super) fn port(&self) -> Port<'_> {
-        Port { name: &self.name, dims: &self.dims, number: self.number }
+        Port { name: &self.name, leaf: None, dims: &self.dims, number: self.number }
     }
 }
 

@@ -87,7 +87,7 @@ class _Drawing:
     def _returning(self, values: dict[str, Any]) -> Program:
         read = used(self.program)
         own = [name for name in values if name.startswith("v")]
-        ends = [name for name in own if name not in read][-3:]
+        ends = [name for name in own if name not in read][-5:]
         others = [name for name in [*own, *values] if name not in ends]
         more = [self.rng.choice(others) for _ in range(self.rng.randint(0, 1)) if others]
         return self.program.replace(returned=tuple(dict.fromkeys(ends + more or others[:1])))
@@ -102,7 +102,7 @@ class _Drawing:
         except Exception as error:
             raise _RefusedError(str(error)) from error
         del found["self"]
-        found |= {f"self.{name}": value for name, value in module.named_buffers()}
+        found = {**{f"self.{name}": value for name, value in module.named_buffers()}, **found}
         for value in found.values():
             _check(value)
         return found

@@ -136,6 +136,41 @@ def moved(s: Scope) -> str:
     )
 
 
+@expression(2)
+def combined(s: Scope) -> str:
+    x, y = s.floats(1), s.floats(1)
+    a, k = s.axis(x), s.number(1, 3)
+    return s.pick(
+        f"F.layer_norm({x}, {x}.shape[-1:])",
+        f"F.interpolate({x}.reshape(1, 1, -1), scale_factor={k}, mode='nearest')",
+        f"F.interpolate({x}.reshape(1, 1, -1), size={y}.shape[-1], mode='linear')",
+        f"F.avg_pool1d({x}.reshape(1, 1, -1), {k}, stride=2)",
+        f"F.max_pool1d({x}.reshape(1, 1, -1), 2, ceil_mode=True)",
+        f"F.conv1d({x}.reshape(1, 1, -1), torch.ones(1, 1, {k}), padding=1)",
+        f"F.adaptive_avg_pool1d({x}.reshape(1, 1, -1), 2)",
+        f"torch.einsum('i,j->ij', {x}.reshape(-1), {y}.reshape(-1))",
+        f"{x}.scatter_add(0, torch.zeros_like({x}, dtype=torch.int64), {x})",
+        f"{x}.masked_scatter({x} > 0.3, {x}.flip(0))",
+        f"torch.bucketize({x}, torch.tensor([-1.0, 0.0, 1.1]))",
+        f"{x}.split([1, {x}.shape[{a}] - 1], {a})[1]",
+        f"{x}.tile(2, 1)",
+        f"{x}.expand_as({y})",
+        f"{x}[: {y}.shape[0]] + {y}[: {x}.shape[0]]",
+        f"{x}[-{y}.shape[0] :]",
+        f"torch.cat([{x}.reshape(-1), {y}.reshape(-1)])[: {s.size()}]",
+        f"F.pad({x}.reshape(1, 1, -1), (1, 1), mode='reflect')",
+        f"F.pad({x}.reshape(1, 1, -1), (1, 1), mode='circular')",
+        f"{x}.cumprod({a})",
+        f"torch.tril(torch.ones({x}.shape[-1], {y}.shape[-1]))",
+        f"{x}.reshape(2, -1)",
+        f"{x}.view({x}.shape[0], -1, {x}.shape[-1])",
+        f"{x}.logcumsumexp({a})",
+        f"torch.meshgrid({x}.reshape(-1), {y}.reshape(-1), indexing='ij')[0]",
+        f"torch.diff({x}, dim={a})",
+        f"torch.outer({x}.reshape(-1), {y}.reshape(-1)).argmax(-1) * 0",
+    )
+
+
 @expression()
 def indexed(s: Scope) -> str:
     x = s.tensor(1)
@@ -220,6 +255,10 @@ def state(s: Scope) -> str:
         f"{b}[..., -1] += 1",
         f"{b}.add_({x}.shape[-1])",
         f"{b}.copy_({b}.roll(1, 0) + 1)",
+        f"{b}[..., : {x}.shape[-1]] = {x}[..., : {b}.shape[-1]]",
+        f"{b}[: {x}.shape[0]] += 1",
+        f"{b}.index_fill_(0, {b}.long().reshape(-1)[:1].clamp(0, 0), 3)",
+        f"{b}.copy_(cond({b}.sum() > 3, lambda a: a * 0, lambda a: a + 1, ({b},)))",
         f"if {s.condition()}:\n    {b}.add_(2)",
     )
 
@@ -257,6 +296,12 @@ def cond(s: Scope) -> str:
     x = s.floats()
     y = s.like(x) if x in s.values[0] else x
     predicate = s.pick(f"{x}.sum() > 0.3", s.condition(), f"({x} > 0.3).any()")
+    if s.rng.random() < 0.3:
+        start = "(torch.zeros((), dtype=torch.int64), a + 0)"
+        inner = f"while_loop(lambda i, b: i < 2, lambda i, b: (i + 1, b * 0.5), {start})[1]"
+        one = s.pick(inner, "cond(a.sum() > 1, lambda b: b + 1, lambda b: b - 1, (a,))")
+        other = s.pick("a.flip(0)", f"a + {y}", "a.transpose(0, -1).relu().transpose(0, -1)")
+        return f"cond({predicate}, lambda a: {one}, lambda a: {other}, ({x},))"
     if s.rng.random() < 0.5:
         one, other = s.pointwise("a"), s.pointwise("a")
         return f"cond({predicate}, lambda a: {one}, lambda a: {other}, ({x},))"
@@ -304,7 +349,7 @@ def unbacked(s: Scope) -> str:
     )
 
 
-@kind(3)
+@kind(1.5)
 def item(s: Scope) -> str:
     x = s.tensor()
     low, high = s.rng.choice([(0, 3), (1, 3), (2, 6)])

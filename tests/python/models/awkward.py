@@ -246,3 +246,16 @@ def none_and_integers():
         (torch.randn(3, 2), torch.ones(2), 3),
         shapes=({0: BATCH}, None, None),
     )
+
+
+class Quantifiers(nn.Module):
+    """Asks about all elements of what may be nothing: a selection, and the rows of a batch."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        chosen = x[x > 9]
+        return (chosen > 0).any(), (chosen > 0).all(), (x > 0).any(1), (x[:0] > 0).all()
+
+
+@model("quantifiers")
+def quantifiers():
+    return Recipe(Quantifiers(), (torch.randn(3, 4),), shapes=({0: BATCH},))

@@ -91,3 +91,62 @@ def test_a_module_for_every_size_is_not_warned_of(recwarn):
     assert not [one for one in made.diagnostics if one.code == "OP310"]
     assert not [one for one in recwarn if "OP310" in str(one.message)]
     assert made.sizes.dims == ()
+
+
+class Number(nn.Module):
+    def forward(self, x, k):
+        return x * k if k == 3 else x
+
+
+def test_a_number_that_a_branch_fixes_is_stated_and_warned_of():
+    shapes = ({0: Dim.AUTO}, Dim.AUTO)
+    with pytest.warns(Warning, match="the input `k`, a number, is restricted: only 3"):
+        made = onnxport.export(Number(), (torch.ones(4), 3), dynamic_shapes=shapes)
+    assert [(one.axes, one.min, one.max) for one in made.sizes.dims if one.name == "k"] == [
+        (("k",), 3, 3)
+    ]
+
+
+class Shifted(nn.Module):
+    """Has a size that PyTorch states wrongly where there are no rows: one less than none."""
+
+    def forward(self, x):
+        x[:1] = 1
+        return x * 2 if x.shape[0] <= 8 else x[1:]
+
+
+def test_an_axis_of_nothing_is_not_stated():
+    with pytest.warns(Warning, match="`x:0` .* is restricted: 1 to 8"):
+        made = onnxport.export(Shifted(), (torch.ones(4),), dynamic_shapes=({0: Dim.AUTO},))
+    assert [(one.min, one.max) for one in made.sizes.dims] == [(1, 8)]
+
+
+class Rows(nn.Module):
+    def forward(self, x, y):
+        first, second = x[:2]
+        return y * 2 if y.shape[0] <= 8 else first + second
+
+
+def test_guards_of_strict_export_are_read():
+    shapes, args = ({0: Dim.AUTO}, {0: Dim.AUTO}), (torch.ones(4, 3), torch.ones(5, 3))
+    program = torch.export.export(Rows(), args, dynamic_shapes=shapes, strict=True)
+    assert any("flat_args" in guard for guard in program._guards_code)
+    with pytest.warns(Warning, match="`y:0` .* is restricted: 2 to 8"):
+        made = onnxport.export(program)
+    assert {one.axes: (one.min, one.max) for one in made.sizes.dims} == {
+        ("x:0",): (2, None),
+        ("y:0",): (2, 8),
+    }
+
+
+class FirstRows(nn.Module):
+    def forward(self, x):
+        first, second = x[:2]
+        return first + second
+
+
+def test_rows_of_an_axis_that_may_be_small_are_captured():
+    made = onnxport.export(FirstRows(), (torch.ones(4, 3),), dynamic_shapes=({0: Dim.AUTO},))
+    assert made.capture.strategy == "non-strict"
+    x = torch.rand(7, 3)
+    torch.testing.assert_close(made(x), (x[0] + x[1],))

@@ -89,6 +89,7 @@ impl Rewriter<'_, '_> {
             Some(View::Same) => {}
             Some(view) => {
                 self.resolve(&mut call);
+                self.reshaped.push((object, call.origin));
                 let objects = self.memory.views(object, call.clone(), vec![(result, view)]);
                 self.editor.calls.push(call);
                 if let [other] = objects.as_slice() {

@@ -34,9 +34,12 @@ const MAX_GROWTH: usize = 64;
 const MIN_GROWTH: usize = 1 << 16;
 
 pub(super) fn run(program: &mut Program, cx: &mut Context<'_>) {
-    let mut written = Vec::new();
-    with_symbols(program, |body, symbols| written = functionalise(body, symbols, cx));
+    let (mut written, mut reshaped) = (Vec::new(), Vec::new());
+    with_symbols(program, |body, symbols| {
+        Changed { written, reshaped } = functionalise(body, symbols, cx);
+    });
     check_shared(program, &written, cx);
+    check_reshaped(program, &reshaped, cx);
     let Program { body, signature, .. } = program;
     declare_state(body, signature, &written);
 }
@@ -75,15 +78,38 @@ fn check_shared(program: &Program, written: &Written, cx: &mut Context<'_>) {
     }
 }
 
+/// Refuses operators such as `t_` on a buffer: the next call would see it in its new shape.
+fn check_reshaped(program: &Program, reshaped: &[(Val, OriginId)], cx: &mut Context<'_>) {
+    for (spec, input) in program.signature.inputs.iter().zip(&program.body.inputs) {
+        let Some(name) = spec.kind.tensor_name() else { continue };
+        let found = reshaped.iter().find(|(val, _)| input.as_value() == Some(*val));
+        if let Some((_, origin)) = found {
+            let message = format!("the shape or the strides of `{name}` change from call to call");
+            let diagnostic = crate::diagnose::Diagnostic::error(Code::NORMALISE_MUTATION, message)
+                .at(*origin)
+                .help("use a view instead, such as `t()` in the place of `t_()`");
+            cx.diagnostics.push(diagnostic);
+        }
+    }
+}
+
 /// The inputs of a body that were written, each with its last value.
 type Written = Vec<(Val, Val)>;
 
-fn functionalise(body: &mut Body, symbols: &mut Symbols, cx: &mut Context<'_>) -> Written {
+/// What a body does to its inputs.
+#[derive(Default)]
+struct Changed {
+    written: Written,
+    /// The inputs that became another view of their memory, and the last call that changed them.
+    reshaped: Vec<(Val, OriginId)>,
+}
+
+fn functionalise(body: &mut Body, symbols: &mut Symbols, cx: &mut Context<'_>) -> Changed {
     let mut families = Families::from_body(body, cx, symbols);
     for call in &mut body.calls {
         let origin = call.origin;
         each_nested(call, &mut |nested| {
-            if !functionalise(nested, symbols, cx).is_empty() {
+            if !functionalise(nested, symbols, cx).written.is_empty() {
                 let message = "a graph of a control-flow operator writes to a tensor from outside";
                 cx.error(Code::NORMALISE_MUTATION, message, origin);
             }
@@ -92,13 +118,13 @@ fn functionalise(body: &mut Body, symbols: &mut Symbols, cx: &mut Context<'_>) -
     for call in &body.calls {
         check_unknown(call, cx);
     }
-    let Some(families) = &mut families else { return Vec::new() };
+    let Some(families) = &mut families else { return Changed::default() };
     let (editor, calls) = Editor::rewrite(body);
     let limit = calls.len().saturating_mul(MAX_GROWTH).max(MIN_GROWTH);
     let mut tracked = Vec::with_capacity(editor.values.len());
     tracked.extend(editor.values.ids().map(|v| families.is_written(v)));
     let memory = Memory::new(editor.values.len());
-    let mut rewriter = Rewriter { editor, memory, tracked, symbols, cx };
+    let mut rewriter = Rewriter { editor, memory, tracked, symbols, cx, reshaped: Vec::new() };
     let inputs: Vec<Val> = body.inputs.iter().filter_map(Arg::as_value).collect();
     rewriter.track_roots(inputs.iter().copied());
     for call in calls {
@@ -113,14 +139,17 @@ fn functionalise(body: &mut Body, symbols: &mut Symbols, cx: &mut Context<'_>) -
     for output in &mut body.outputs {
         output.map_values(&mut |v| rewriter.current(v));
     }
-    let mut written = Written::new();
+    let mut changed = Changed::default();
     for input in inputs {
-        if rewriter.memory.object(input).is_some_and(|o| rewriter.memory.is_written(o)) {
-            written.push((input, rewriter.root_value(input)));
+        let Some(object) = rewriter.memory.object(input) else { continue };
+        if rewriter.memory.is_written(object) {
+            changed.written.push((input, rewriter.root_value(input)));
         }
+        let last = rewriter.reshaped.iter().rev().find(|(other, _)| *other == object);
+        changed.reshaped.extend(last.map(|(_, origin)| (input, *origin)));
     }
     rewriter.editor.finish(body);
-    written
+    changed
 }
 
 /// An operator without a schema is trusted: PyTorch requires operators to declare writes and records them,
@@ -148,6 +177,8 @@ struct Rewriter<'r, 'c> {
     memory: Memory,
     /// By value of the original program, whether its memory is written.
     tracked: Vec<bool>,
+    /// The objects that became another view of their memory, and the calls that did that.
+    reshaped: Vec<(usize, OriginId)>,
     symbols: &'r mut Symbols,
     cx: &'r mut Context<'c>,
 }

@@ -147,7 +147,7 @@ mod tests {
             traced.push((id, *size));
         }
         let guards: Vec<String> = guards.iter().map(|guard| (*guard).to_owned()).collect();
-        let known = ports.iter().map(|(name, dims)| Port { name, dims, number: None });
+        let known = ports.iter().map(|(name, dims)| Port { name, leaf: None, dims, number: None });
         let constraints = Constraints::new(Implied::nothing(&symbols), &guards, known);
         let cost = |sizes: &Sizes| {
             sizes.iter().try_fold(1u64, |bytes, (_, size)| bytes.checked_mul(u64::try_from(*size).ok()?))

@@ -33,7 +33,8 @@ pub(crate) fn reduce(cx: &Lower, op: &str, x: Value, axes: &[i64], keepdim: bool
     }
     let ordered = matches!(op, "ReduceMax" | "ReduceMin");
     let compute = match dtype {
-        DType::Bool if ordered && cx.opset() < 20 => DType::U8,
+        // ONNX Runtime does not reduce truth values of which there are none.
+        DType::Bool if ordered && (cx.opset() < 20 || may_be_empty(cx, x)?) => DType::U8,
         DType::I8 | DType::U8 if !ordered => DType::I32,
         DType::I16 => DType::I32,
         other => other,
@@ -62,6 +63,10 @@ fn empty(cx: &Lower, op: &str, x: Value, axes: &[i64], keepdim: bool) -> Res<Opt
         _ => return Ok(None),
     };
     Ok(Some(cx.filled(&neutral, dtype, &extents)))
+}
+
+fn may_be_empty(cx: &Lower, x: Value) -> Res<bool> {
+    Ok(cx.shape(x)?.iter().any(|dim| dim.as_const().is_none_or(|n| n == 0)))
 }
 
 /// The axes of an optional `dim`; none stand for all.

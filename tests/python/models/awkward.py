@@ -259,3 +259,15 @@ class Quantifiers(nn.Module):
 @model("quantifiers")
 def quantifiers():
     return Recipe(Quantifiers(), (torch.randn(3, 4),), shapes=({0: BATCH},))
+
+
+class ClampedDoubles(nn.Module):
+    """Clamps what `relu` returns, which ONNX Runtime would fuse in another type."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.relu(x).clamp(-1, 1)
+
+
+@model("clamped_doubles")
+def clamped_doubles():
+    return Recipe(ClampedDoubles(), (torch.randn(3, 4).double(),), shapes=({0: BATCH},))

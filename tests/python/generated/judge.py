@@ -76,7 +76,7 @@ def judge(program: Program, sizes: int = 8) -> Verdict:
         if isinstance(found, Verdict):
             return found
         tried += found
-    return Verdict(Outcome.AGREES, tried=tried)
+    return Verdict(Outcome.AGREES, "" if tried else "at no size", tried=tried)
 
 
 def _refused(error: onnxport.Error) -> Verdict:

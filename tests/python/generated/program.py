@@ -111,7 +111,8 @@ class Program:
         at = ", ".join(f"{name}={size}" for name, size in self.sizes.items())
         of = "; ".join(f"{one.name}: {_dtype(one.dtype)}{list(one.dims)}" for one in self.inputs)
         kind = "names" if self.named else "Dim.AUTO"
-        return f"{self.source()}\n# {of}; traced at {at}; dynamic by {kind}\n"
+        again = f"python -m tests.python.generated {self.seed}"
+        return f"{self.source()}\n# {of}; traced at {at}; dynamic by {kind}\n# {again}\n"
 
 
 def names(text: str) -> list[str]:

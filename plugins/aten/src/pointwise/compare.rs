@@ -113,7 +113,7 @@ fn fmin(cx: &Lower, a: Value, b: Value) -> Res<Value> {
 }
 
 /// `min(max(x, low), high)`, where either bound may be absent. A lone bound is `Max` or `Min`, since
-/// the other one of a `Clip` is by default the last finite number.
+/// the other one of a `Clip` is by default the last finite number. ONNX Runtime does not load a `Clip` of f64 behind a `Relu`.
 fn bounded(cx: &Lower, x: Value, low: Option<Operand>, high: Option<Operand>) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let mut x = cx.cast(x, dtype);
@@ -126,7 +126,7 @@ fn bounded(cx: &Lower, x: Value, low: Option<Operand>, high: Option<Operand>) ->
     if let (Some(low), Some(high)) = (&low, &high)
         && is_constant(low)
         && is_constant(high)
-        && dtype != DType::Bool
+        && !matches!(dtype, DType::Bool | DType::F64)
     {
         let (low, high) = (cx.operand(low, dtype), cx.operand(high, dtype));
         return Ok(cx.clip(x, Some(low), Some(high)));

@@ -398,5 +398,5 @@ def _part(s: Scope, x: str) -> str:
         f"{x}.view(-1)",
         f"{x}.diagonal()",
         f"{x}[:, 1:][..., 0]",
-        f"{x}.unfold({axis}, 2, 2)",
+        f"{x}.movedim(0, -1)",
     )

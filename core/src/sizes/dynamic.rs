@@ -53,7 +53,11 @@ fn problem(program: &Program, effective: &Effective, asked: &InputAxis) -> Optio
     let mut symbols = Vec::new();
     symbols_in(&program.symbols, dim, &mut symbols);
     let help = "change the code that restricts it, or export with a `Dim` that declares the range";
-    if let Some(narrowed) = effective.narrowed.iter().find(|n| !n.is_minor && n.symbol.is_some_and(|symbol| symbols.contains(&symbol))) {
+    if let Some(narrowed) = effective
+        .narrowed
+        .iter()
+        .find(|n| !n.is_minor && n.symbol.is_some_and(|symbol| symbols.contains(&symbol)))
+    {
         let message =
             format!("`{asked}` is required to be dynamic, but its size is restricted: {}", narrowed.range);
         return Some(explained(error(message), &narrowed.reasons).help(help));

@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::Port;
 use super::constraints::{Relation, conjuncts, relation};
+use super::solver::symbols_in;
 use crate::diagnose::OriginId;
 use crate::program::{Arg, Body, Call, Output, Program, Val, ValueType};
 use crate::registry::{Schemas, Term};
@@ -43,6 +44,7 @@ pub(super) fn read(
         found.push(Condition { any, text: text.trim().to_owned(), origin });
     }
     found.extend(assertions(&program.body, symbols, schemas).into_iter().take(MAX_CONDITIONS));
+    found.extend(squeezed(&program.body, symbols, ports, schemas).into_iter().take(MAX_CONDITIONS));
     found
 }
 
@@ -115,6 +117,49 @@ fn assertions(body: &Body, symbols: &mut Symbols, schemas: &Schemas) -> Vec<Cond
         }));
     }
     found
+}
+
+/// Returns the condition of each axis that `squeeze` keeps in the main graph: PyTorch captures the program for sizes other
+/// than 1. Of a size of an input, which is never 0, that is a bound.
+fn squeezed(body: &Body, symbols: &Symbols, ports: &[Port<'_>], schemas: &Schemas) -> Vec<Condition> {
+    let mut of_inputs = Vec::new();
+    ports.iter().flat_map(|port| port.dims).for_each(|dim| symbols_in(symbols, *dim, &mut of_inputs));
+    let is_of_inputs = |dim: Dim| {
+        let mut own = Vec::new();
+        symbols_in(symbols, dim, &mut own);
+        own.iter().all(|symbol| of_inputs.contains(symbol))
+    };
+    let mut found = Vec::new();
+    for call in &body.calls {
+        let shape = schemas.get(&call.target).and_then(|schema| schema.facts.term("shape"));
+        let Some(shape) = shape.filter(|shape| shape.name == "squeeze") else { continue };
+        let operand = call.args.first().and_then(|arg| body.values.find(arg.arg.as_value()?));
+        let Some(ValueType::Tensor(ty)) = operand.map(|value| &value.ty) else { continue };
+        let axes = shape.args.first().and_then(|name| call.arg(name));
+        for (axis, dim) in ty.shape.iter().enumerate() {
+            let is_named = axes.is_none_or(|axes| names_axis(axes, axis, ty.shape.len()));
+            if !is_named || dim.as_const().is_some() {
+                continue;
+            }
+            let related = if is_of_inputs(*dim) {
+                (*dim, Relation::AtLeast, Dim::Const(2))
+            } else {
+                (*dim, Relation::Unequal, Dim::Const(1))
+            };
+            let text = spelled(symbols, related);
+            found.push(Condition { any: vec![related], text, origin: Some(call.origin) });
+        }
+    }
+    found
+}
+
+/// Whether `axes`, a number or a list, has the axis `axis` of `rank` axes.
+fn names_axis(axes: &Arg, axis: usize, rank: usize) -> bool {
+    match axes {
+        Arg::Int(n) => usize::try_from(if *n < 0 { n.saturating_add(rank as i64) } else { *n }) == Ok(axis),
+        Arg::List(all) => all.iter().any(|one| names_axis(one, axis, rank)),
+        _ => false,
+    }
 }
 
 /// `range(size, min, max)` and `range_of_size`, which is at least 0 besides.

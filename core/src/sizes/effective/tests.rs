@@ -248,17 +248,17 @@ fn no_size_that_the_guards_allow_is_outside_of_the_range() {
             guards.iter().map(|(a, b, (sign, _))| format!("{} {sign} {}", a.text(), b.text())).collect();
         let found = effective(&program(0, &texts), &Schemas::default(), &Naming::default());
         let allowed = |sizes| guards.iter().all(|(a, b, (_, holds))| holds(a.value(sizes), b.value(sizes)));
-        for sizes in (0..=40).flat_map(|a| (0..=40).map(move |b| [a, b])).filter(|sizes| allowed(*sizes)) {
+        for sizes in (1..=40).flat_map(|a| (1..=40).map(move |b| [a, b])).filter(|sizes| allowed(*sizes)) {
             admitted += 1;
             assert!(!found.empty, "{texts:?} allow {sizes:?}");
             for (range, size) in found.stated.dims.iter().zip(sizes) {
                 assert!(contains(range, size), "{texts:?} allow {sizes:?}, {} is {range}", range.name);
             }
         }
-        narrowed += usize::from(found.stated.dims.iter().any(|dim| dim.min != Some(0) || dim.max.is_some()));
+        narrowed += usize::from(found.stated.dims.iter().any(|dim| dim.min != Some(1) || dim.max.is_some()));
         // Where nothing is listed, the ranges are all that the guards say.
         if !found.empty && found.stated.conditions.is_empty() {
-            for sizes in (0..=40).flat_map(|a| (0..=40).map(move |b| [a, b])) {
+            for sizes in (1..=40).flat_map(|a| (1..=40).map(move |b| [a, b])) {
                 let inside = found.stated.dims.iter().zip(sizes).all(|(range, size)| contains(range, size));
                 assert_eq!(inside, allowed(sizes), "{texts:?} at {sizes:?}: {:?}", shown(&found));
             }
@@ -284,6 +284,9 @@ fn bounds_of_one_linear_size_are_tight() {
             assert!(found.empty, "{text}");
             continue;
         }
+        // A size of 0 is stated only if there is no other.
+        let allowed =
+            if allowed.len() > 1 { allowed.into_iter().filter(|n| *n > 0).collect() } else { allowed };
         let range = &found.stated.dims[0];
         assert_eq!(range.min, allowed.first().copied(), "{text}");
         let last = allowed.last().copied().filter(|last| *last < 199);

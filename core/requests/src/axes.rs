@@ -75,11 +75,7 @@ impl FromStr for Axis {
 
 impl<'de> Deserialize<'de> for Axis {
     fn deserialize<D: Deserializer<'de>>(data: D) -> Result<Self, D::Error> {
-        let read = match Value::deserialize(data)? {
-            Value::String(text) => text.parse(),
-            other => Self::from_json(other),
-        };
-        read.map_err(D::Error::custom)
+        text_or_json(data, Self::from_json)
     }
 }
 
@@ -177,11 +173,7 @@ impl FromStr for PortNames {
 
 impl<'de> Deserialize<'de> for PortNames {
     fn deserialize<D: Deserializer<'de>>(data: D) -> Result<Self, D::Error> {
-        let read = match Value::deserialize(data)? {
-            Value::String(text) => text.parse(),
-            other => Self::from_json(other),
-        };
-        read.map_err(D::Error::custom)
+        text_or_json(data, Self::from_json)
     }
 }
 
@@ -210,6 +202,18 @@ impl JsonSchema for PortNames {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": ["string", "array", "object"] })
     }
+}
+
+/// Reads a text as on the command line, or other data with `from_json`.
+fn text_or_json<'de, D: Deserializer<'de>, T: FromStr<Err = String>>(
+    data: D,
+    from_json: impl FnOnce(Value) -> Result<T, String>,
+) -> Result<T, D::Error> {
+    let read = match Value::deserialize(data)? {
+        Value::String(text) => text.parse(),
+        other => from_json(other),
+    };
+    read.map_err(D::Error::custom)
 }
 
 /// Reads `x:0`.

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, _higher_order_ops
 
-# What programs call while PyTorch captures them.
+# The operators that programs call while PyTorch captures them.
 CAPTURED = {
     "cond": torch.cond,
     "map": _higher_order_ops.map,

@@ -44,7 +44,7 @@ class Verdict:
 
     @property
     def same(self) -> tuple[Outcome, str]:
-        """What programs with the same defect share."""
+        """The outcome and its kind, which are equal for programs with the same defect."""
         return self.outcome, self.kind
 
 
@@ -134,7 +134,7 @@ class _Steps:
         return True
 
     def _call(self, args: tuple[Any, ...]) -> _Results:
-        """Run the model. What it does not return as a state has not changed."""
+        """Run the model. Buffers and inputs that it does not return as states are unchanged."""
         ports = self.model.ports
         named = dict(zip((one.name for one in ports.given), flat(args), strict=True))
         feeds = {name: value.numpy() for name, value in named.items()}

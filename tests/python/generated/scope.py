@@ -1,4 +1,4 @@
-"""What a statement may use: variables with their values, and texts made of them."""
+"""The variables that a statement can use, with their values, and expressions of them."""
 
 from __future__ import annotations
 

@@ -19,13 +19,13 @@ _LOWEST, _LARGEST = 2, 40
 
 @dataclass(frozen=True)
 class Stated:
-    """What a model says about sizes: dimensions of its inputs, ranges and conditions."""
+    """The sizes that a model states: dimensions of its inputs, ranges and conditions."""
 
     model: ONNXProgram
     program: Program
 
     def allows(self, sizes: Sizes) -> bool:
-        """Tell whether the model is said to hold at some sizes, by the conditions that are read."""
+        """Return whether the stated ranges and the readable conditions allow some sizes."""
         bound: dict[str, int] = {}
         computed: list[tuple[str, int]] = []
         for port, variable in zip(self.model.ports.given, self.program.inputs, strict=True):

@@ -96,7 +96,7 @@ fn check_reshaped(program: &Program, reshaped: &[(Val, OriginId)], cx: &mut Cont
 /// The inputs of a body that were written, each with its last value.
 type Written = Vec<(Val, Val)>;
 
-/// What a body does to its inputs.
+/// The inputs that a body changes.
 #[derive(Default)]
 struct Changed {
     written: Written,

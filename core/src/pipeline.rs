@@ -214,9 +214,9 @@ pub fn convert(host: &Host, mut program: Program, options: &ConvertOptions) -> R
     diagnostics.extend(found);
     let mut changed = Changed::default();
     // Unless weights are supplied separately, they are stored as the target takes them.
-    let turn = options.optimise.level == Level::Target && !options.separate;
-    if turn || !options.precision.is_empty() {
-        let work = || precision::apply(host, &mut model, &options.precision, turn);
+    let transpose = options.optimise.level == Level::Target && !options.separate;
+    if transpose || !options.precision.is_empty() {
+        let work = || precision::apply(host, &mut model, &options.precision, transpose);
         let (weights, notes) = clock.time("precision", work)?;
         if weights != Changed::default() {
             model.metadata.push((CHANGED_KEY.to_owned(), weights.to_json()));

@@ -17,7 +17,7 @@ use crate::name::Name;
 
 pub use duplicates::constants;
 pub use layouts::layouts;
-pub use names::{folded, names, turned, underived};
+pub use names::{folded, names, transposed, underived};
 
 /// The number of removed items by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

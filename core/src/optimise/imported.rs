@@ -66,7 +66,7 @@ pub fn imported(
     let opset = model.opset();
     infer_all(&mut model.graph, &mut model.symbols, opset);
     // With inferred types, the graph is checked like a converted one.
-    let header = model.header.take();
+    let origin = std::mem::take(&mut model.origin);
     let mut stated = Stated::default();
     let options = &OptimiseOptions { target: target.target.clone(), ..options.clone() };
     let (mut equated, equalities) = equal::equate(&mut model, &mut stated);
@@ -76,7 +76,7 @@ pub fn imported(
     let target = &LegaliseOptions { keep_bits: options.level <= Level::Exact, ..target.clone() };
     let result = optimise(host, &mut model, &mut stated, options);
     let legalised = result.map_err(Report::from).and_then(|done| Ok((done, legalise(&mut model, target)?)));
-    model.header = header;
+    model.origin = origin;
     let ((mut optimised, mut diagnostics), (legalised, notes)) = legalised?;
     diagnostics.splice(0..0, equalities);
     diagnostics.extend(notes);

@@ -26,18 +26,19 @@ pub(super) fn apply(model: &mut Model, target: &Target, plan: &Plan<'_>) -> Resu
     let Target { data, axis, readers, is_known, .. } = target;
     let is_read = !(readers.products.is_empty() && readers.lookups.is_empty());
     // A weight whose element order is fixed keeps its layout.
-    let turned = if *axis == 0 { Some(data.clone()) } else { data.permute(&[1, 0]) };
+    let transposed = if *axis == 0 { Some(data.clone()) } else { data.permute(&[1, 0]) };
     let is_known = *is_known && readers.lookups.iter().all(|node| lookup::is_possible(&model.graph, *node));
-    let turned = turned.filter(|_| is_known && is_read);
+    let transposed = transposed.filter(|_| is_known && is_read);
     let is_packed = plan.scheme.bits == Bits::Four && !readers.lookups.is_empty();
-    let fills_bytes =
-        turned.as_ref().is_none_or(|turned| turned.shape.last().is_some_and(|n| n.is_multiple_of(2)));
+    let fills_bytes = transposed
+        .as_ref()
+        .is_none_or(|transposed| transposed.shape.last().is_some_and(|n| n.is_multiple_of(2)));
     if is_packed && !fills_bytes && !readers.products.is_empty() {
         return Err("rows are looked up, and there is an odd number of them");
     }
-    let turned = turned.filter(|_| !is_packed || fills_bytes);
-    match turned.and_then(|turned| Some((parts(&turned, 0, plan)?, turned))) {
-        Some((parts, turned)) => by_reader(model, target, plan, parts, &turned),
+    let transposed = transposed.filter(|_| !is_packed || fills_bytes);
+    match transposed.and_then(|transposed| Some((parts(&transposed, 0, plan)?, transposed))) {
+        Some((parts, transposed)) => by_reader(model, target, plan, parts, &transposed),
         None => at_once(model, target, plan),
     }
 }
@@ -114,11 +115,11 @@ fn by_reader(
     target: &Target,
     plan: &Plan<'_>,
     parts: Parts,
-    turned: &LazyTensor,
+    transposed: &LazyTensor,
 ) -> Result<u64, &'static str> {
     let (readers, name) = (&target.readers, &target.name);
     let (bytes, attributes) = (parts.bytes(), parts.attributes(plan));
-    let rows = if readers.lookups.is_empty() { None } else { Some(looked_up(&parts, turned, plan)?) };
+    let rows = if readers.lookups.is_empty() { None } else { Some(looked_up(&parts, transposed, plan)?) };
     for (number, product) in readers.products.iter().enumerate() {
         let stored = match number {
             0 => parts.clone().store(model, target),
@@ -140,11 +141,11 @@ fn by_reader(
 }
 
 /// The parts as rows are looked up in them. Single codes of four bits cannot be, but bytes can.
-fn looked_up(parts: &Parts, turned: &LazyTensor, plan: &Plan<'_>) -> Result<Parts, &'static str> {
+fn looked_up(parts: &Parts, transposed: &LazyTensor, plan: &Plan<'_>) -> Result<Parts, &'static str> {
     let mut rows = parts.clone();
     if plan.scheme.bits == Bits::Four {
         let bytes =
-            |part| turned.then(plan.part(parts.blocks, part)).ok_or("its rows do not fill whole bytes");
+            |part| transposed.then(plan.part(parts.blocks, part)).ok_or("its rows do not fill whole bytes");
         rows.codes = bytes(Part::CodeBytes)?;
         if rows.zeros.is_some() {
             let zeros = bytes(Part::ZeroPointBytes)?;

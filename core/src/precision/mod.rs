@@ -20,7 +20,7 @@ mod readers;
 mod scheme;
 mod select;
 mod stacks;
-mod turned;
+mod transposed;
 
 #[cfg(test)]
 mod tests;
@@ -140,7 +140,7 @@ pub fn known(model: &Model, options: &PrecisionOptions) -> Result<Vec<Diagnostic
 }
 
 /// Stores the weights of `model` as `options` say. Weights are quantised first; the others take the lower type. Last,
-/// if `turn` is set, weights that products read through a transpose are stored transposed. [`known`] reports patterns
+/// if `transpose` is set, weights that products read through a transpose are stored transposed. [`known`] reports patterns
 /// that match nothing.
 ///
 /// # Errors
@@ -150,11 +150,11 @@ pub fn apply(
     host: &Host,
     model: &mut Model,
     options: &PrecisionOptions,
-    turn: bool,
+    transpose: bool,
 ) -> Result<(Changed, Vec<Diagnostic>), Report> {
     let mut changed = Changed::default();
     let mut notes = Vec::new();
-    if options.is_empty() && !turn {
+    if options.is_empty() && !transpose {
         return Ok((changed, notes));
     }
     let mut report = Report::default();
@@ -174,9 +174,9 @@ pub fn apply(
     if let Some(dtype) = options.dtype {
         narrow::apply(model, options, dtype, &mut changed, &mut notes, &mut report.diagnostics);
     }
-    if turn {
+    if transpose {
         let opset = model.opset();
-        turned::apply(&mut model.graph, opset);
+        transposed::apply(&mut model.graph, opset);
     }
     if !report.diagnostics.is_empty() {
         report.origins = model.origins.clone();

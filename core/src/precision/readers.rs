@@ -29,9 +29,9 @@ impl Readers {
         for place in graph.values[value].uses() {
             let node = &graph.nodes[place.node];
             if node.is("Transpose") && swaps(node.attr("perm")) {
-                let turned = node.outputs.first().copied().flatten();
-                let readers = turned.map(|t| graph.values[t].uses()).unwrap_or_default();
-                found.others |= turned.is_none_or(|t| graph.is_returned(t));
+                let transposed = node.outputs.first().copied().flatten();
+                let readers = transposed.map(|t| graph.values[t].uses()).unwrap_or_default();
+                found.others |= transposed.is_none_or(|t| graph.is_returned(t));
                 for reader in readers {
                     match axis(graph, opset, reader.node, reader.index) {
                         Some(axis) => found.products.push(Product { node: reader.node, axis: 1 - axis }),

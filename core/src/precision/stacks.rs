@@ -21,7 +21,7 @@ struct Pick {
     /// Which matrix of the stack it is.
     at: u64,
     /// Whether the stack is transposed before.
-    turned: bool,
+    transposed: bool,
 }
 
 /// Splits the stacks of `choice` into weights, if only products of single matrices read the stack.
@@ -46,7 +46,7 @@ pub(super) fn apply(model: &mut Model, form: Form, choice: &mut Choice<'_>, kept
             let Some(picked) = graph.nodes[pick.node].outputs.first().copied().flatten() else { continue };
             let Some(matrix) = matrix(data, pick) else { continue };
             let weight = *made
-                .entry((pick.at, pick.turned))
+                .entry((pick.at, pick.transposed))
                 .or_insert_with(|| graph.add_weight(Some(format!("{name}.{}", pick.at).into()), matrix));
             choice.note(weight, vec![name.clone()]);
             graph.replace_uses(picked, weight);
@@ -65,9 +65,13 @@ fn picks(graph: &Graph, opset: i64, stack: ValueId, data: &LazyTensor) -> Option
     for place in graph.values[stack].uses() {
         let node = &graph.nodes[place.node];
         if node.is("Transpose") && node.ints("perm") == Some(&[0, 2, 1]) {
-            let turned =
-                node.outputs.first().copied().flatten().filter(|turned| !graph.is_returned(*turned))?;
-            for place in graph.values[turned].uses() {
+            let transposed = node
+                .outputs
+                .first()
+                .copied()
+                .flatten()
+                .filter(|transposed| !graph.is_returned(*transposed))?;
+            for place in graph.values[transposed].uses() {
                 found.push(pick(graph, opset, *place, data, true)?);
             }
         } else {
@@ -77,7 +81,7 @@ fn picks(graph: &Graph, opset: i64, stack: ValueId, data: &LazyTensor) -> Option
     (!found.is_empty() && found.iter().all(|pick| matrix(data, pick).is_some())).then_some(found)
 }
 
-fn pick(graph: &Graph, opset: i64, place: Use, stack: &LazyTensor, turned: bool) -> Option<Pick> {
+fn pick(graph: &Graph, opset: i64, place: Use, stack: &LazyTensor, transposed: bool) -> Option<Pick> {
     let node = &graph.nodes[place.node];
     let picks_one =
         node.is("Gather") && place.index == 0 && matches!(node.at(opset).int("axis"), Some(0 | -3));
@@ -87,7 +91,7 @@ fn pick(graph: &Graph, opset: i64, place: Use, stack: &LazyTensor, turned: bool)
         u64::try_from(if at < 0 { at + count } else { at }).ok().filter(|at| *at < count.unsigned_abs())?;
     let readers = Readers::for_value(graph, opset, node.outputs.first().copied().flatten()?);
     let multiplies = !readers.others && readers.lookups.is_empty() && !readers.products.is_empty();
-    multiplies.then_some(Pick { node: place.node, at, turned })
+    multiplies.then_some(Pick { node: place.node, at, transposed })
 }
 
 /// The single number by which a `Gather` picks, if it is constant.
@@ -102,5 +106,5 @@ fn index(graph: &Graph, node: &Node) -> Option<i64> {
 fn matrix(stack: &LazyTensor, pick: &Pick) -> Option<LazyTensor> {
     let [_, rows, columns] = stack.shape[..] else { return None };
     let matrix = stack.slice(0, pick.at, pick.at + 1, 1)?.reshape(&[rows, columns])?;
-    if pick.turned { matrix.permute(&[1, 0]) } else { Some(matrix) }
+    if pick.transposed { matrix.permute(&[1, 0]) } else { Some(matrix) }
 }

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use super::places::reads;
-use crate::ir::{Def, Model, NodeId, Shape, Type, ValueId};
+use crate::ir::{Def, Model, ModelOrigin, NodeId, Shape, Type, ValueId};
 use crate::run::Computed;
 use crate::sym::Dim;
 use crate::tidy;
@@ -51,7 +51,7 @@ pub fn cut(model: &Model, values: &[ValueId], border: &[(ValueId, &Computed)]) -
     part.states.clear();
     part.metadata.clear();
     part.artefacts.clear();
-    if let Some(header) = &mut part.header {
+    if let ModelOrigin::Imported(header) = &mut part.origin {
         header.training.clear();
     }
     let graph = &mut part.graph;

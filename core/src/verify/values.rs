@@ -18,9 +18,9 @@ fn below(random: &mut Random, end: i64) -> i64 {
 /// Which values change.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Change {
-    /// Truth values turn, places are drawn, numbers change their sign where the program `branches` on them.
+    /// Truth values are inverted, places are drawn, numbers change their sign where the program `branches` on them.
     Other { branches: bool },
-    /// Integers that are no places move on, and every second truth value turns.
+    /// Integers that are no places move on, and every second truth value is inverted.
     Moved,
     /// Single integers change their sign.
     Negated,
@@ -40,13 +40,13 @@ pub(super) fn cases(
         let mut changed = false;
         let mut flags = 0usize;
         let inputs = samples.iter().zip(1u64..).map(|(sample, place)| {
-            let turns = sample.tensor.dtype == DType::Bool && {
+            let inverts = sample.tensor.dtype == DType::Bool && {
                 flags += 1;
                 change != Change::Moved || flags.is_multiple_of(2)
             };
             let limit = sample.limit(symbols, sizes);
             let value = (sample.number.is_none()).then(|| {
-                changed_value(sample, change, turns, limit, &mut Random::new(number * 1000 + place))
+                changed_value(sample, change, inverts, limit, &mut Random::new(number * 1000 + place))
             });
             changed |= value.as_ref().is_some_and(Option::is_some);
             (sample.name.clone(), value.flatten().unwrap_or_else(|| sample.tensor.clone()))
@@ -64,13 +64,13 @@ pub(super) fn cases(
 fn changed_value(
     sample: &Sample,
     change: Change,
-    turns: bool,
+    inverts: bool,
     limit: Option<i64>,
     random: &mut Random,
 ) -> Option<LazyTensor> {
     let tensor = &sample.tensor;
     if tensor.dtype == DType::Bool {
-        return if turns && change != Change::Negated { turned(tensor) } else { None };
+        return if inverts && change != Change::Negated { inverted(tensor) } else { None };
     }
     if tensor.dtype.is_float() {
         let negated = matches!(change, Change::Other { branches: true });
@@ -90,8 +90,8 @@ fn changed_value(
     }
 }
 
-/// A truth value turned; of several every second one, so that a mask leaves something open.
-fn turned(tensor: &LazyTensor) -> Option<LazyTensor> {
+/// A truth value inverted; of several, every second one, so that a mask keeps some positions.
+fn inverted(tensor: &LazyTensor) -> Option<LazyTensor> {
     let mut bytes = tensor.read()?.into_owned();
     let first = usize::from(bytes.len() > 1);
     bytes.iter_mut().skip(first).step_by(2).for_each(|byte| *byte = u8::from(*byte == 0));
@@ -99,7 +99,7 @@ fn turned(tensor: &LazyTensor) -> Option<LazyTensor> {
 }
 
 /// Integers moved on by a place. Those that are all the same grow by one, and zeros and ones, which may be a
-/// mask, turn every second time.
+/// mask, are inverted every second time.
 fn moved(all: &mut [i64]) {
     let first = usize::from(all.len() > 1);
     if all.iter().all(|n| (0..=1).contains(n)) {

@@ -30,7 +30,7 @@ pub(crate) use contents::small_integers;
 pub use contents::{MAX_CONTENTS, ShapeValue};
 pub use graph::Graph;
 pub use literal::{Constant, DefaultValue, DenseTensor, Literal, LiteralConstant, SparseTensor, TextTensor};
-pub use model::{Artefact, Function, Initializer, Model, OpsetImport, State};
+pub use model::{Artefact, Function, Initializer, Model, ModelOrigin, OpsetImport, State};
 pub use node::{Node, NodeId};
 pub use note::{About, BlockNote, Header, NodeNote, Notes, ValueNote};
 pub use value::{Def, Shape, Type, Use, ValueId, ValueInfo};

@@ -99,9 +99,33 @@ pub struct Model {
     pub artefacts: Vec<Artefact>,
     /// Further metadata, sorted by key.
     pub metadata: Vec<(String, String)>,
-    /// The header of an imported model; `None` for a converted one. An imported model keeps its names, including
-    /// those of nested graphs.
-    pub header: Option<Header>,
+    /// Whether it was imported or converted.
+    pub origin: ModelOrigin,
+}
+
+/// The origin of a model.
+#[derive(Clone, Debug, Default)]
+pub enum ModelOrigin {
+    /// Built here. Names are chosen when it is written, from those of the exported program.
+    #[default]
+    Converted,
+    /// Read from an ONNX file. It keeps its names, including those of nested graphs, and its header.
+    Imported(Box<Header>),
+}
+
+impl ModelOrigin {
+    /// Whether the model was read from an ONNX file.
+    pub fn is_imported(&self) -> bool {
+        matches!(self, Self::Imported(_))
+    }
+
+    /// The header of an imported model.
+    pub fn header(&self) -> Option<&Header> {
+        match self {
+            Self::Converted => None,
+            Self::Imported(header) => Some(header),
+        }
+    }
 }
 
 impl Model {

@@ -82,7 +82,7 @@ impl Kind {
     }
 
     /// Whether input `index` of a node is transposed with it.
-    pub(super) fn turns(&self, index: usize, op: &str) -> bool {
+    pub(super) fn transposes(&self, index: usize, op: &str) -> bool {
         match self {
             Kind::Pointwise => true,
             Kind::Axis(_) => index == 0 || op == "Concat",

@@ -37,8 +37,8 @@ pub fn layouts(model: &mut Model, sums: bool) -> usize {
             for perm in [last(rank), first(rank)] {
                 let mut sizes = Sizes::from_symbols(&model.symbols);
                 let region = region::Region::from_graph(&model.graph, opset, &perm, &mut sizes, sums);
-                let turned = region.decide();
-                let more = rewrite::apply(model, &region, &turned);
+                let transposed = region.decide();
+                let more = rewrite::apply(model, &region, &transposed);
                 if more > 0 {
                     // A dead node would count as a reader.
                     tidy::tidy(&mut model.graph);

@@ -42,7 +42,7 @@ pub(super) struct Edge {
     /// Whether others read it as it is.
     pub(super) as_it_is: bool,
     /// The transposes to the other layout that read it.
-    pub(super) turns: Vec<NodeId>,
+    pub(super) transposes: Vec<NodeId>,
     bytes: u64,
     /// Whether it is a constant, which is transposed ahead of time.
     constant: bool,
@@ -55,7 +55,7 @@ type Cost = (i128, i64);
 #[derive(Clone)]
 struct Answers<'r> {
     region: &'r Region,
-    turned: Vec<bool>,
+    transposed: Vec<bool>,
     saying: Vec<u32>,
 }
 
@@ -87,7 +87,8 @@ impl Region {
             let (id, kind) = region.nodes[at].clone();
             let node = &graph.nodes[id];
             let mut touched: Vec<Touch> = Vec::new();
-            let inputs = node.inputs.iter().enumerate().filter(|(index, _)| kind.turns(*index, &node.op));
+            let inputs =
+                node.inputs.iter().enumerate().filter(|(index, _)| kind.transposes(*index, &node.op));
             for value in inputs.filter_map(|(_, value)| *value).filter(|value| !is_single(graph, *value)) {
                 let edge = region.edge(graph, value, &places, (perm, &back), sizes);
                 region.edges[edge as usize].readers += 1;
@@ -122,7 +123,7 @@ impl Region {
         if let Def::Node(maker, _) = graph.values[value].def {
             edge.maker = places.get(&maker).copied().filter(|_| rank_of(graph, value) == Some(perm.len()));
             let node = &graph.nodes[maker];
-            if turns(graph, maker, perm) && node.block == Some(graph.main()) {
+            if is_transpose(graph, maker, perm) && node.block == Some(graph.main()) {
                 edge.source = node.inputs.first().copied().flatten();
             }
         }
@@ -134,15 +135,15 @@ impl Region {
             let reader = &graph.nodes[used.node];
             let inside = places.get(&used.node).is_some_and(|at| {
                 let (_, kind) = &self.nodes[*at as usize];
-                kind.turns(used.index as usize, &reader.op)
+                kind.transposes(used.index as usize, &reader.op)
             });
-            if whole && reader.block == Some(graph.main()) && turns(graph, used.node, back) {
-                edge.turns.push(used.node);
+            if whole && reader.block == Some(graph.main()) && is_transpose(graph, used.node, back) {
+                edge.transposes.push(used.node);
             } else if !inside {
                 edge.as_it_is = true;
             }
         }
-        edge.turns.sort_unstable();
+        edge.transposes.sort_unstable();
         let place = self.edges.len() as u32;
         self.edges.push(edge);
         self.values.insert(value, place);
@@ -151,7 +152,7 @@ impl Region {
 
     /// Decides which nodes compute on transposed data.
     pub(super) fn decide(&self) -> Vec<bool> {
-        if !self.edges.iter().any(|edge| edge.source.is_some() || !edge.turns.is_empty()) {
+        if !self.edges.iter().any(|edge| edge.source.is_some() || !edge.transposes.is_empty()) {
             return vec![false; self.nodes.len()];
         }
         let present = Answers::new(self, false);
@@ -166,7 +167,7 @@ impl Region {
             let part = parts[touch.edge as usize];
             let (now, fewer, more) = (of(&now, part), of(&fewer, part), of(&more, part));
             let best = if better(more, now) && (more < fewer || !better(fewer, now)) { &many } else { &few };
-            best.turned[at] && (better(more, now) || better(fewer, now))
+            best.transposed[at] && (better(more, now) || better(fewer, now))
         };
         (0..self.nodes.len()).map(answer).collect()
     }
@@ -185,16 +186,16 @@ impl Region {
 }
 
 impl<'r> Answers<'r> {
-    fn new(region: &'r Region, turned: bool) -> Self {
-        let saying = region.edges.iter().map(|edge| if turned { edge.readers } else { 0 }).collect();
-        Self { region, turned: vec![turned; region.nodes.len()], saying }
+    fn new(region: &'r Region, transposed: bool) -> Self {
+        let saying = region.edges.iter().map(|edge| if transposed { edge.readers } else { 0 }).collect();
+        Self { region, transposed: vec![transposed; region.nodes.len()], saying }
     }
 
     /// Flips decisions one at a time as long as that lowers the cost.
     fn improved(mut self) -> Self {
         for _ in 0..SWEEPS {
             let mut changed = false;
-            for at in 0..self.turned.len() {
+            for at in 0..self.transposed.len() {
                 let before = self.around(at);
                 self.change(at);
                 if self.around(at) < before {
@@ -211,11 +212,11 @@ impl<'r> Answers<'r> {
     }
 
     fn change(&mut self, at: usize) {
-        let turned = !self.turned[at];
-        self.turned[at] = turned;
+        let transposed = !self.transposed[at];
+        self.transposed[at] = transposed;
         for touch in &self.region.touched[at] {
             let saying = &mut self.saying[touch.edge as usize];
-            *saying = if turned { *saying + touch.reads } else { *saying - touch.reads };
+            *saying = if transposed { *saying + touch.reads } else { *saying - touch.reads };
         }
     }
 
@@ -228,11 +229,12 @@ impl<'r> Answers<'r> {
     /// Returns the cost of an edge: one transpose if a reader needs a layout that does not exist yet.
     fn cost(&self, edge: usize) -> Cost {
         let (saying, edge) = (self.saying[edge], &self.region.edges[edge]);
-        let is_turned = edge.source.is_some() || edge.maker.is_some_and(|maker| self.turned[maker as usize]);
+        let is_turned =
+            edge.source.is_some() || edge.maker.is_some_and(|maker| self.transposed[maker as usize]);
         let wanted = if is_turned {
             edge.as_it_is || saying < edge.readers
         } else {
-            saying > 0 || !edge.turns.is_empty()
+            saying > 0 || !edge.transposes.is_empty()
         };
         if wanted && !edge.constant { (i128::from(edge.bytes), 1) } else { (0, 0) }
     }
@@ -276,7 +278,7 @@ fn root(parent: &mut [u32], mut at: u32) -> u32 {
 }
 
 /// Whether a node is a transpose by `perm`.
-fn turns(graph: &Graph, node: NodeId, perm: &[usize]) -> bool {
+fn is_transpose(graph: &Graph, node: NodeId, perm: &[usize]) -> bool {
     let node = &graph.nodes[node];
     let same = |axes: &[i64]| axes.iter().map(|axis| *axis as usize).eq(perm.iter().copied());
     node.is("Transpose") && node.ints("perm").is_some_and(same)

@@ -18,13 +18,13 @@ struct Rewriting<'a> {
     perm: Vec<usize>,
     back: Vec<usize>,
     /// The transposed form of each value.
-    turned: FxHashMap<ValueId, ValueId>,
+    transposed: FxHashMap<ValueId, ValueId>,
     node: NodeId,
 }
 
-/// Transposes the nodes of `region` that `turned` lists, and returns their number.
-pub(super) fn apply(model: &mut Model, region: &Region, turned: &[bool]) -> usize {
-    let Some(first) = turned.iter().position(|turned| *turned) else { return 0 };
+/// Transposes the nodes of `region` that `transposed` lists, and returns their number.
+pub(super) fn apply(model: &mut Model, region: &Region, transposed: &[bool]) -> usize {
+    let Some(first) = transposed.iter().position(|transposed| *transposed) else { return 0 };
     let opset = model.opset();
     let mut work = Rewriting {
         graph: &mut model.graph,
@@ -32,16 +32,16 @@ pub(super) fn apply(model: &mut Model, region: &Region, turned: &[bool]) -> usiz
         opset,
         back: inverse(&region.perm),
         perm: region.perm.clone(),
-        turned: FxHashMap::default(),
+        transposed: FxHashMap::default(),
         node: region.nodes[first].0,
     };
     for (value, edge) in &region.values {
         let source = region.edges[*edge as usize].source;
-        work.turned.extend(source.map(|source| (*value, source)));
+        work.transposed.extend(source.map(|source| (*value, source)));
     }
     let mut old = Vec::new();
-    for ((node, kind), _) in region.nodes.iter().zip(turned).filter(|(_, turned)| **turned) {
-        work.turn(*node, kind, region);
+    for ((node, kind), _) in region.nodes.iter().zip(transposed).filter(|(_, transposed)| **transposed) {
+        work.transpose(*node, kind, region);
         old.push(*node);
     }
     for node in old.iter().rev() {
@@ -55,12 +55,12 @@ pub(super) fn apply(model: &mut Model, region: &Region, turned: &[bool]) -> usiz
 
 impl Rewriting<'_> {
     /// Replaces `old` by a node that computes on transposed data.
-    fn turn(&mut self, old: NodeId, kind: &Kind, region: &Region) {
+    fn transpose(&mut self, old: NodeId, kind: &Kind, region: &Region) {
         self.node = old;
         let mut node = self.graph.nodes[old].clone();
         for index in 0..node.inputs.len() {
             let Some(value) = node.inputs[index] else { continue };
-            if kind.turns(index, &node.op) && !is_single(self.graph, value) {
+            if kind.transposes(index, &node.op) && !is_single(self.graph, value) {
                 node.inputs[index] = Some(self.operand(value, region));
             }
         }
@@ -101,23 +101,23 @@ impl Rewriting<'_> {
                 continue;
             }
             self.graph.values[made].ty = permuted(&ty, &self.back);
-            self.turned.insert(value, made);
+            self.transposed.insert(value, made);
             self.hand_over(value, made, region, node.origin);
         }
     }
 
-    /// Gives those who read `value` the same as it is, or `made` where they turn it.
+    /// Gives those who read `value` the same as it is, or `made` where they transpose it.
     fn hand_over(&mut self, value: ValueId, made: ValueId, region: &Region, origin: Option<OriginId>) {
         let Some(edge) = region.values.get(&value).map(|edge| &region.edges[*edge as usize]) else { return };
-        for turn in &edge.turns {
-            if let Some(result) = self.graph.nodes[*turn].outputs.first().copied().flatten() {
+        for transpose in &edge.transposes {
+            if let Some(result) = self.graph.nodes[*transpose].outputs.first().copied().flatten() {
                 self.graph.replace_uses(result, made);
-                self.graph.remove(*turn);
-                if let Some(source) = self.turned.get(&result).copied() {
-                    self.turned.insert(made, source);
+                self.graph.remove(*transpose);
+                if let Some(source) = self.transposed.get(&result).copied() {
+                    self.transposed.insert(made, source);
                 }
                 // Who knows the result as a value that is there knows this one.
-                for source in self.turned.values_mut().filter(|source| **source == result) {
+                for source in self.transposed.values_mut().filter(|source| **source == result) {
                     *source = made;
                 }
             }
@@ -135,14 +135,16 @@ impl Rewriting<'_> {
 
     /// Returns the value that a node reads instead of `value`.
     fn operand(&mut self, value: ValueId, region: &Region) -> ValueId {
-        if let Some(turned) = self.turned.get(&value) {
-            return *turned;
+        if let Some(transposed) = self.transposed.get(&value) {
+            return *transposed;
         }
-        let turns = region.values.get(&value).map(|edge| &region.edges[*edge as usize].turns);
-        let there = turns.into_iter().flatten().find(|turn| self.graph.is_before(**turn, self.node));
-        if let Some(made) = there.and_then(|turn| self.graph.nodes[*turn].outputs.first().copied().flatten())
+        let transposes = region.values.get(&value).map(|edge| &region.edges[*edge as usize].transposes);
+        let there =
+            transposes.into_iter().flatten().find(|transpose| self.graph.is_before(**transpose, self.node));
+        if let Some(made) =
+            there.and_then(|transpose| self.graph.nodes[*transpose].outputs.first().copied().flatten())
         {
-            self.turned.insert(value, made);
+            self.transposed.insert(value, made);
             return made;
         }
         let (rank, own) = (self.perm.len(), rank_of(self.graph, value).unwrap_or(0));
@@ -166,7 +168,7 @@ impl Rewriting<'_> {
             self.add("Transpose", &[whole], permutation(&self.back), ty)
         };
         let made = made.unwrap_or(value);
-        self.turned.insert(value, made);
+        self.transposed.insert(value, made);
         made
     }
 

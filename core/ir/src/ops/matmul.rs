@@ -119,7 +119,7 @@ fn matmul_integer(c: &mut Call<'_>) -> Res<Vec<Value>> {
 
 /// `alpha · A · B + beta · C`.
 fn gemm(c: &mut Call<'_>) -> Res<Vec<Value>> {
-    let turned = |index: usize, name: &str| -> Res<Tensor> {
+    let transposed = |index: usize, name: &str| -> Res<Tensor> {
         let x = c.tensor(index)?;
         match (x.rank(), c.flag(name)) {
             (2, true) => super::view::permuted(c, x, &[1, 0]),
@@ -127,7 +127,7 @@ fn gemm(c: &mut Call<'_>) -> Res<Vec<Value>> {
             (rank, _) => invalid!("input {index} has {rank} axes, not 2"),
         }
     };
-    let (a, b) = (turned(0, "transA")?, turned(1, "transB")?);
+    let (a, b) = (transposed(0, "transA")?, transposed(1, "transB")?);
     let plan = Plan::new(c, a.shape(), b.shape())?;
     let (alpha, beta) = (c.float("alpha")?, c.float("beta")?);
     let (dtype, shape) = (a.dtype(), plan.shape.clone());
@@ -225,7 +225,7 @@ pub(super) mod infer {
     pub(super) fn gemm(cx: &mut Cx<'_>) -> Option<Shapes> {
         cx.rank(0, 2)?;
         cx.rank(1, 2)?;
-        let at = |turned: bool, first: usize| usize::from(turned) ^ first;
+        let at = |transposed: bool, first: usize| usize::from(transposed) ^ first;
         let (a, b) = (cx.dims(0)?, cx.dims(1)?);
         let (turn_a, turn_b) = (cx.flag("transA")?, cx.flag("transB")?);
         cx.equal(a[at(turn_a, 1)], b[at(turn_b, 0)], "the extents that are summed over differ")?;

@@ -126,7 +126,7 @@ fn max_pool(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let size = volume(&pool.input);
     // The place of each element when the first spatial axis is the fastest.
     let steps = dense(&pool.input);
-    let turned = |at: usize| {
+    let column_major = |at: usize| {
         let axes = pool.input.iter().zip(&steps);
         axes.fold((0, 1), |(place, stride), (extent, step)| {
             (place + at / (*step as usize).max(1) % extent * stride, stride * extent)
@@ -138,7 +138,9 @@ fn max_pool(c: &mut Call<'_>) -> Res<Vec<Value>> {
             if plane[at] > plane[best] || (plane[at].is_nan() && !plane[best].is_nan()) { at } else { best }
         });
         match best {
-            Some(best) => (plane[best], (channel * size + if columns { turned(best) } else { best }) as i64),
+            Some(best) => {
+                (plane[best], (channel * size + if columns { column_major(best) } else { best }) as i64)
+            }
             None => (f64::NEG_INFINITY, -1),
         }
     });

@@ -151,8 +151,9 @@ fn share(items: &[f64], index: usize, parts: usize) -> Vec<f64> {
 
 fn layer(c: &mut Call<'_>, kind: Kind) -> Res<Vec<Value>> {
     let batch_first = c.flag("layout");
-    let turn = |t: &Tensor, perm: &[usize]| if batch_first { permuted(c, t, perm) } else { Ok(t.clone()) };
-    let x = turn(c.tensor(0)?, &[1, 0, 2])?;
+    let transposed =
+        |t: &Tensor, perm: &[usize]| if batch_first { permuted(c, t, perm) } else { Ok(t.clone()) };
+    let x = transposed(c.tensor(0)?, &[1, 0, 2])?;
     let ([steps, batches, inputs], &[directions, rows, _]) = (x.shape(), c.tensor(1)?.shape()) else {
         return invalid!("the input and the weights have not 3 axes");
     };
@@ -166,7 +167,7 @@ fn layer(c: &mut Call<'_>, kind: Kind) -> Res<Vec<Value>> {
     c.spend((out.len() as u64).saturating_mul((kind.gates() * (inputs + hidden)) as u64))?;
     let optional = |index: usize| c.optional(index)?.map(Tensor::floats).transpose();
     let state = |index: usize| match c.optional(index)? {
-        Some(t) => turn(t, &[1, 0, 2])?.floats(),
+        Some(t) => transposed(t, &[1, 0, 2])?.floats(),
         None => Ok(vec![0.0; directions * batches * hidden]),
     };
     let (w, r, bias) = (c.tensor(1)?.floats()?, c.tensor(2)?.floats()?, optional(3)?.unwrap_or_default());
@@ -228,7 +229,7 @@ fn layer(c: &mut Call<'_>, kind: Kind) -> Res<Vec<Value>> {
         }
     }
     let make = |shape: &[usize], items, perm: &[usize]| {
-        turn(&Tensor::of_floats(x.dtype(), shape.to_vec(), items)?, perm).map(Value::Tensor)
+        transposed(&Tensor::of_floats(x.dtype(), shape.to_vec(), items)?, perm).map(Value::Tensor)
     };
     let last = [directions, batches, hidden];
     let mut outputs = vec![make(&out_shape, out, &[2, 0, 1, 3])?, make(&last, hiddens, &[1, 0, 2])?];

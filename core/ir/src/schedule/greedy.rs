@@ -110,15 +110,15 @@ pub(super) fn backwards(flow: &Flow) -> Vec<u32> {
         reads.fold(0, sum).saturating_sub(makes.fold(0, sum))
     };
     // Of equals the last comes first, which is then the last again.
-    let turned = |node: u32| nodes - 1 - node;
+    let reversed = |node: u32| nodes - 1 - node;
     let mut ready = Ready::new(flow.steps.iter().map(|step| step.after.len() as u32).collect());
     for node in 0..nodes {
         if flow.steps[node as usize].after.is_empty() {
-            ready.enter(node, added(node, &alive), turned(node));
+            ready.enter(node, added(node, &alive), reversed(node));
         }
     }
     let mut order = Vec::with_capacity(flow.steps.len());
-    while let Some(node) = ready.next(turned) {
+    while let Some(node) = ready.next(reversed) {
         order.push(node);
         let step = &flow.steps[node as usize];
         step.makes.iter().for_each(|buffer| alive[*buffer as usize] = false);
@@ -126,14 +126,14 @@ pub(super) fn backwards(flow: &Flow) -> Vec<u32> {
             if !std::mem::replace(&mut alive[*buffer as usize], true) {
                 for reader in &flow.buffers[*buffer as usize].readers {
                     if ready.is_ready(*reader) {
-                        ready.enter(*reader, added(*reader, &alive), turned(*reader));
+                        ready.enter(*reader, added(*reader, &alive), reversed(*reader));
                     }
                 }
             }
         }
         for previous in &before[node as usize] {
             if ready.goes(*previous, order.len() as u32) {
-                ready.enter(*previous, added(*previous, &alive), turned(*previous));
+                ready.enter(*previous, added(*previous, &alive), reversed(*previous));
             }
         }
     }

@@ -35,16 +35,16 @@ fn views_of_one_storage_are_told_from_the_same_elements() {
     let tensors = [
         ("whole", view(&file, &[4, 6], 0, None)),
         ("again", view(&file, &[24], 0, None)),
-        ("turned", view(&file, &[6, 4], 0, Some(vec![1, 6]))),
+        ("transposed", view(&file, &[6, 4], 0, Some(vec![1, 6]))),
         ("half", view(&file, &[2, 6], 12, None).then(Transform::Cast(DType::F16)).unwrap()),
     ];
     let table = table(&tensors);
     assert_eq!((table.bytes, table.saved_bytes, table.distinct_bytes), (96 * 3 + 24, 96, 96 * 2 + 24));
     assert_eq!(table.shared.len(), 1);
     assert!(table.shared[0].overlapping);
-    assert_eq!(table.shared[0].views, [vec!["whole", "again"], vec!["turned"], vec!["half"]]);
+    assert_eq!(table.shared[0].views, [vec!["whole", "again"], vec!["transposed"], vec!["half"]]);
     assert_eq!(find(&table, "whole").view, ViewSummary::Dense);
-    assert_eq!(find(&table, "turned").view, ViewSummary::Strided { offset: 0, strides: vec![1, 6] });
+    assert_eq!(find(&table, "transposed").view, ViewSummary::Strided { offset: 0, strides: vec![1, 6] });
     let half = find(&table, "half");
     assert_eq!((half.dtype.as_str(), half.bytes), ("f16", 24));
     assert_eq!(

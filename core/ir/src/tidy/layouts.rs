@@ -18,7 +18,7 @@ pub fn layouts(graph: &mut Graph) -> usize {
             memories.entry(memory).or_default().push(initializer.value);
         }
     }
-    let mut turned: Vec<(ValueId, ValueId, Vec<i64>)> = Vec::new();
+    let mut transposed: Vec<(ValueId, ValueId, Vec<i64>)> = Vec::new();
     for initializer in &graph.initializers {
         let Some(memory) = memory(&initializer.data).filter(|_| initializer.data.strides.is_some()) else {
             continue;
@@ -33,10 +33,10 @@ pub fn layouts(graph: &mut Graph) -> usize {
             })
         };
         if let Some((kept, axes)) = stored(true).or_else(|| stored(false)) {
-            turned.push((initializer.value, kept, axes));
+            transposed.push((initializer.value, kept, axes));
         }
     }
-    for (value, kept, axes) in &turned {
+    for (value, kept, axes) in &transposed {
         let (ty, name) = (graph.values[*value].ty.clone(), graph.values[*value].name.take());
         let axes = Attribute { name: "perm".into(), value: Attr::Ints(axes.clone()) };
         let main = graph.main();
@@ -50,7 +50,7 @@ pub fn layouts(graph: &mut Graph) -> usize {
         graph.replace_uses(*value, output);
     }
     super::dead::initializers(graph);
-    turned.len()
+    transposed.len()
 }
 
 /// Equal for tensors of one source; `None` for those that are in no file and not in memory.

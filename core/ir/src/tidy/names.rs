@@ -14,7 +14,7 @@ const FOLDED: &str = ".folded";
 
 /// Returns the name of the transposed weight `name`, so that nobody who binds weights by the program's names
 /// mistakes it.
-pub fn turned(name: &str) -> Name {
+pub fn transposed(name: &str) -> Name {
     if name.ends_with(FOLDED) || name.ends_with(TURNED) {
         return folded(name);
     }

@@ -117,7 +117,7 @@ fn axes_in_another_order_are_a_node() {
         ..dense.clone()
     };
     let weights = [
-        ("turned", view(&[16, 8, 4], &[1, 64, 16])),
+        ("transposed", view(&[16, 8, 4], &[1, 64, 16])),
         ("dense", dense.clone()),
         ("tied", dense.clone()),
         ("part", view(&[16, 4, 4], &[1, 64, 16])),
@@ -143,7 +143,7 @@ fn axes_in_another_order_are_a_node() {
     assert_eq!((node.op.as_str(), node.inputs[0]), ("Transpose", Some(values[1])));
     assert!(matches!(node.attr("perm"), Some(Attr::Ints(perm)) if *perm == [2, 0, 1]));
     let output = &b.graph.values[node.outputs[0].unwrap()];
-    assert_eq!((output.name.as_deref(), output.uses.len()), (Some("turned"), 1));
+    assert_eq!((output.name.as_deref(), output.uses.len()), (Some("transposed"), 1));
     // The same again changes nothing.
     assert_eq!(layouts(&mut b.graph), 0);
 }

@@ -24,7 +24,7 @@ use crate::sym::{Dim, Symbols};
 /// Returns all problems of `model`; `stated` holds the types that the program states.
 pub fn validate(model: &Model, stated: &Stated) -> Vec<Diagnostic> {
     let mut cx = Cx::for_model(model);
-    cx.imports(&model.opsets, model.header.is_none());
+    cx.imports(&model.opsets, !model.origin.is_imported());
     for function in &model.functions {
         cx.imports(&function.opsets, false);
     }
@@ -162,7 +162,7 @@ impl<'a> Cx<'a> {
     /// The operator sets of the model or a function; `required` says that ONNX's own must be among them.
     fn imports(&mut self, opsets: &[OpsetImport], required: bool) {
         // Converted models have one of the emitted versions; imported ones may be older.
-        let least = if self.model.header.is_some() { 1 } else { MIN_OPSET };
+        let least = if self.model.origin.is_imported() { 1 } else { MIN_OPSET };
         let opset = opsets.iter().find(|o| o.domain.is_empty()).map(|o| o.version);
         if opset.map_or(required, |opset| !(least..=MAX_OPSET).contains(&opset)) {
             let opset = opset.unwrap_or(0);

@@ -25,7 +25,7 @@ pub(super) fn check(cx: &mut Cx<'_>) {
     }
     for (name, value) in model.output_names.iter().zip(main.outputs()) {
         let is_own = || {
-            model.header.is_some()
+            model.origin.is_imported()
                 && graph.values.find(*value).is_some_and(|v| v.name.as_deref() == Some(name))
         };
         if name.is_empty() {

@@ -21,7 +21,7 @@ pub(super) fn check(cx: &mut Cx<'_>, graph: &Graph, nodes: impl Iterator<Item = 
             }
             continue;
         };
-        let lookup = if cx.model.header.is_some() { opset::lookup_read } else { opset::lookup_in };
+        let lookup = if cx.model.origin.is_imported() { opset::lookup_read } else { opset::lookup_in };
         match lookup(&node.domain, &node.op, version) {
             Ok(Some(schema)) => {
                 arity(cx, graph, id, schema);
@@ -47,7 +47,7 @@ fn call(cx: &mut Cx<'_>, graph: &Graph, id: NodeId, callee: usize) {
     }
     let body = &function.graph.blocks[function.graph.main()];
     // A call that was read may leave out the last inputs and any attribute.
-    let made_here = model.header.is_none();
+    let made_here = !model.origin.is_imported();
     let (given, taken) = (node.inputs.len(), body.inputs.len());
     if given > taken || made_here && given != taken {
         cx.at(graph, id, &format!("takes {taken} inputs, not {given}"));

@@ -12,7 +12,7 @@ use crate::ir::Model;
 
 pub(super) fn check(cx: &mut Cx<'_>) {
     let model = cx.model;
-    let infos = model.header.iter().flat_map(|header| &header.training);
+    let infos = model.origin.header().into_iter().flat_map(|header| &header.training);
     let mut updated: FxHashSet<&str> = FxHashSet::default();
     let mut main = None;
     for info in infos {

@@ -70,7 +70,7 @@ pub(super) fn misrecorded(cx: &mut Cx<'_>, graph: &Graph) -> Vec<(ValueId, Type,
 
 /// The graph with the types that follow from its nodes. One that was made here has them; one that was read need not.
 fn typed<'a>(cx: &mut Cx<'_>, graph: &'a Graph, opset: i64) -> Cow<'a, Graph> {
-    if cx.model.header.is_none() {
+    if !cx.model.origin.is_imported() {
         return Cow::Borrowed(graph);
     }
     let mut typed = graph.clone();

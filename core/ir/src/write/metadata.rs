@@ -79,7 +79,7 @@ pub(super) fn of_weights(weights: &[Weight<'_>], plan: &Plan) -> Vec<StringStrin
 /// makes, it has the form of the others.
 pub(super) fn node(model: &Model, id: OriginId, options: &WriteOptions) -> Vec<StringStringEntryProto> {
     let origin = model.origins.get(id);
-    let as_read = model.header.is_some() && !origin.target.is_empty();
+    let as_read = model.origin.is_imported() && !origin.target.is_empty();
     let mut entries = Vec::new();
     let node = || entry(NODE_KEY, origin.node.as_str());
     match options.metadata {

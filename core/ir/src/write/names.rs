@@ -59,11 +59,11 @@ pub(super) struct Names {
 impl Names {
     /// Names everything in `model`.
     pub(super) fn for_model(model: &Model) -> Self {
-        let read = model.header.is_some();
+        let read = model.origin.is_imported();
         let names = |graph: &Graph, outputs: &[String]| {
             if read { kept::names(graph, outputs, &[]) } else { name(graph, outputs, &model.origins) }
         };
-        let graph = match &model.header {
+        let graph = match model.origin.header() {
             Some(header) => kept::names(&model.graph, &model.output_names, &header.training),
             None => names(&model.graph, &model.output_names),
         };

@@ -68,7 +68,7 @@ pub(super) fn weights<'a>(model: &'a Model, names: &'a Names, options: &WriteOpt
     let kind = |initializer: &Initializer| {
         if initializer.weight { TensorKind::Weight } else { TensorKind::Constant }
     };
-    let made_here = model.header.is_none();
+    let made_here = !model.origin.is_imported();
     let held = graph.initializers.iter().filter(|initializer| initializer.block == graph.main());
     let initializers = held.map(|initializer| {
         let value = initializer.value;

@@ -37,10 +37,10 @@ fn run(model: &mut Model, options: &PrecisionOptions) -> Result<Vec<(Code, Strin
 fn stored(
     model: &mut Model,
     options: &PrecisionOptions,
-    turn: bool,
+    transpose: bool,
 ) -> Result<Vec<(Code, String)>, Vec<Code>> {
     let host = crate::host::Host::new(&[]).unwrap_or_else(|_| panic!("a host without plugins"));
-    let result = known(model, options).and_then(|_| apply(&host, model, options, turn));
+    let result = known(model, options).and_then(|_| apply(&host, model, options, transpose));
     let found = valid::validate(model, &valid::Stated::default());
     assert!(found.is_empty(), "{found:?}");
     match result {
@@ -165,8 +165,8 @@ fn codes_lie_as_products_take_them() {
     let mut m = model(direct, 20);
     run(&mut m, &quantise("int8:block=channel", Form::Dequantize)).unwrap();
     assert_eq!(m.graph.initializers[1].data.shape, [8]);
-    let turned = direct.replace("[64, 8]", "[8, 64]").replace("(%x, %w)", "(%x, %w) {transB = 1}");
-    let mut m = model(&turned, 21);
+    let transposed = direct.replace("[64, 8]", "[8, 64]").replace("(%x, %w)", "(%x, %w) {transB = 1}");
+    let mut m = model(&transposed, 21);
     run(&mut m, &quantise("int8:block=16", Form::Dequantize)).unwrap();
     let codes: Vec<&[u64]> = m.graph.initializers.iter().map(|i| i.data.shape.as_slice()).collect();
     assert_eq!(codes, [[64, 8], [4, 8]]);

@@ -255,7 +255,7 @@ fn name(graph: &Graph, id: NodeId) -> Option<Name> {
     let mut weights = node.inputs.iter().flatten().filter(|value| graph.is_weight(**value));
     let (value, name) = weights.find_map(|value| Some((*value, graph.values[*value].name.as_deref()?)))?;
     let is_matrix = graph.initializer(value).is_some_and(|data| data.shape.len() == 2);
-    Some(if is_matrix && node.is("Transpose") { tidy::turned(name) } else { tidy::folded(name) })
+    Some(if is_matrix && node.is("Transpose") { tidy::transposed(name) } else { tidy::folded(name) })
 }
 
 /// Evaluates a small node.

@@ -57,13 +57,13 @@ pub(super) fn along(
     }
     // An axis of extent 1 can be at any position.
     order.retain(|axis| data.shape.get(*axis) != Some(&1));
-    let turned = if order.is_sorted() {
+    let transposed = if order.is_sorted() {
         data.clone()
     } else {
         order.extend((0..rank).filter(|axis| data.shape.get(*axis) == Some(&1)));
         data.permute(&order)?
     };
-    turned.then(Transform::Foreign(Foreign::new(Groups { reduction, size, kept })))?.reshape(&shape)
+    transposed.then(Transform::Foreign(Foreign::new(Groups { reduction, size, kept })))?.reshape(&shape)
 }
 
 /// The transform.

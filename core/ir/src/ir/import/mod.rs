@@ -43,7 +43,7 @@ use onnxport_proto::{ModelProto, OperatorSetIdProto, StringStringEntryProto};
 use prost::Message;
 use rustc_hash::FxHashSet;
 
-use super::{About, Graph, Header, Model, OpsetImport, ValueId};
+use super::{About, Graph, Header, Model, ModelOrigin, OpsetImport, ValueId};
 use crate::diagnose::{Code, Diagnostic};
 use crate::onnx::{SOURCES_KEY, UNBOUND_KEY};
 use crate::tensor::MappedFile;
@@ -87,7 +87,7 @@ fn model(mut proto: ModelProto, mut data: Data) -> Res<Model> {
     let graph = proto.graph.take().ok_or("it has no graph")?;
     let mut header = header(&mut proto);
     header.training = training::embedded(std::mem::take(&mut proto.training_info), &mut data)?;
-    let mut model = Model { header: Some(header), ..Model::default() };
+    let mut model = Model { origin: ModelOrigin::Imported(Box::new(header)), ..Model::default() };
     model.opsets = opsets(&proto.opset_import)?;
     if model.opsets.is_empty() {
         // Files of the first two versions of the format name none and mean the first one.

@@ -6,8 +6,8 @@ use super::TextError;
 use super::attribute::extents;
 use crate::diagnose::{Origin, OriginId, Place};
 use crate::ir::{
-    Attribute, BlockId, Def, DefaultValue, Function, Graph, Literal, Model, OpsetImport, Shape, State, Type,
-    ValueId, ValueNote,
+    Attribute, BlockId, Def, DefaultValue, Function, Graph, Literal, Model, ModelOrigin, OpsetImport, Shape,
+    State, Type, ValueId, ValueNote,
 };
 use crate::name::Name;
 use crate::sym::Symbols;
@@ -79,7 +79,7 @@ impl Parser<'_> {
                     let opset = self.opset()?;
                     self.model.opsets.push(opset);
                 }
-                "read" => self.model.header = Some(self.read_header()?),
+                "read" => self.model.origin = ModelOrigin::Imported(Box::new(self.read_header()?)),
                 "symbol" => self.symbol()?,
                 "metadata" => {
                     let entry = (self.lexer.name()?, self.lexer.quoted()?);

@@ -15,7 +15,7 @@ use crate::text::{self, name, quote};
 
 pub(super) fn model(model: &Model) -> String {
     let mut out = String::new();
-    if let Some(header) = &model.header {
+    if let Some(header) = model.origin.header() {
         line(&mut out, format_args!("{}", note::header(header)));
     }
     for opset in &model.opsets {

@@ -212,8 +212,8 @@ fn convolutions_and_pools() {
     let conv = |x: &str| typed("Conv", &[x, "f32[64, 3, 7, 7]"], &attrs);
     assert_eq!(conv("f32[s0, 3, 224, 224]"), "f32[s0, 64, 112, 112]");
     assert_eq!(conv("f32[1, 3, s0, ?]"), "f32[1, 64, (s0 + 1)//2, ?]");
-    let turned = [("strides", ints(&[2])), ("output_padding", ints(&[1])), ("group", Attr::Int(2))];
-    assert_eq!(typed("ConvTranspose", &["f32[1, 4, 5]", "f32[4, 3, 3]"], &turned), "f32[1, 6, 12]");
+    let transposed = [("strides", ints(&[2])), ("output_padding", ints(&[1])), ("group", Attr::Int(2))];
+    assert_eq!(typed("ConvTranspose", &["f32[1, 4, 5]", "f32[4, 3, 3]"], &transposed), "f32[1, 6, 12]");
     let pool = |ceil| [("kernel_shape", ints(&[2])), ("strides", ints(&[2])), ("ceil_mode", Attr::Int(ceil))];
     assert_eq!(typed("MaxPool", &["f32[1, 1, 7]"], &pool(0)), "f32[1, 1, 3]");
     assert_eq!(typed("MaxPool", &["f32[1, 1, 7]"], &pool(1)), "f32[1, 1, 4]");

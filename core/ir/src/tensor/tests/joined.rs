@@ -61,8 +61,9 @@ fn stored(dense: &Dense, random: &mut Random, dir: &std::path::Path) -> LazyTens
     let shape: Vec<u64> = axes.iter().map(|axis| dense.shape[*axis]).collect();
     let mut back = vec![0; axes.len()];
     axes.iter().enumerate().for_each(|(at, axis)| back[*axis] = at);
-    let turned = dense.map(&shape, |index| dense.at(&back.iter().map(|at| index[*at]).collect::<Vec<u64>>()));
-    let bytes = turned.bytes();
+    let transposed =
+        dense.map(&shape, |index| dense.at(&back.iter().map(|at| index[*at]).collect::<Vec<u64>>()));
+    let bytes = transposed.bytes();
     let tensor = if random.below(2) == 0 || bytes.is_empty() {
         LazyTensor::inline(dense.dtype, shape, bytes)
     } else {
@@ -148,13 +149,13 @@ fn grow(
         5 if rank > 0 => {
             let mut axes: Vec<usize> = (0..shape.len()).collect();
             axes.rotate_left(axis);
-            let turned: Vec<u64> = axes.iter().map(|axis| shape[*axis]).collect();
+            let transposed: Vec<u64> = axes.iter().map(|axis| shape[*axis]).collect();
             let pick = |index: &[u64]| {
                 let mut from = vec![0; index.len()];
                 axes.iter().zip(index).for_each(|(axis, i)| from[*axis] = *i);
                 dense.at(&from)
             };
-            (lazy.permute(&axes)?, dense.map(&turned, pick))
+            (lazy.permute(&axes)?, dense.map(&transposed, pick))
         }
         6 if rank > 0 => {
             let start = random.below(shape[axis] + 1);

@@ -48,11 +48,11 @@ fn the_owner_lives_as_long_as_a_reader() {
 fn views_are_read_as_those_of_other_memory() {
     let bytes: Vec<u8> = (0..12).collect();
     let (memory, _gone) = lent(bytes.clone());
-    let turned = tensor(&memory, &[4, 3], 0, Some(&[1, 4]));
-    let inline = LazyTensor { source: Source::Inline(bytes.into()), ..turned.clone() };
-    assert!(turned.check().is_ok());
-    assert_eq!(turned.read(), inline.read());
-    assert_eq!(turned.permute(&[1, 0]).unwrap().read().unwrap().len(), 12);
+    let transposed = tensor(&memory, &[4, 3], 0, Some(&[1, 4]));
+    let inline = LazyTensor { source: Source::Inline(bytes.into()), ..transposed.clone() };
+    assert!(transposed.check().is_ok());
+    assert_eq!(transposed.read(), inline.read());
+    assert_eq!(transposed.permute(&[1, 0]).unwrap().read().unwrap().len(), 12);
     assert!(tensor(&memory, &[13], 0, None).check().is_err());
     assert!(tensor(&memory, &[13], 0, None).read().is_none());
 }

@@ -128,9 +128,9 @@ fn large_transposes_are_the_same_in_every_budget() {
     let source = Source::Mapped { file, offset: 0, len: values.len() as u64 };
     let dense =
         LazyTensor { dtype: DType::I32, shape: vec![rows, columns], source, offset: 0, strides: None };
-    let turned = dense.permute(&[1, 0]).unwrap();
+    let transposed = dense.permute(&[1, 0]).unwrap();
     for budget in [4096, 1 << 18, usize::MAX] {
-        let bytes = streamed(&turned, 0..values.len() as u64, budget).unwrap();
+        let bytes = streamed(&transposed, 0..values.len() as u64, budget).unwrap();
         let all_right = bytes.chunks_exact(4).enumerate().all(|(i, bytes)| {
             let (column, row) = (i as u64 / rows, i as u64 % rows);
             bytes == ((row * columns + column) as u32).to_le_bytes()
@@ -139,12 +139,12 @@ fn large_transposes_are_the_same_in_every_budget() {
     }
     // A cast behind the transpose, and one in front of it, are one tensor.
     let half = dense.then(Transform::Cast(DType::I64)).unwrap().permute(&[1, 0]).unwrap();
-    assert!(half.same_bytes(&turned.then(Transform::Cast(DType::I64)).unwrap()));
-    assert_eq!(half.fingerprint(), turned.then(Transform::Cast(DType::I64)).unwrap().fingerprint());
+    assert!(half.same_bytes(&transposed.then(Transform::Cast(DType::I64)).unwrap()));
+    assert_eq!(half.fingerprint(), transposed.then(Transform::Cast(DType::I64)).unwrap().fingerprint());
     assert!(!half.same_bytes(&dense.then(Transform::Cast(DType::I64)).unwrap()));
     std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(1000).unwrap();
     assert!(matches!(streamed(&dense, 0..values.len() as u64, 1 << 20), Err(Error::Truncated)));
-    assert!(matches!(streamed(&turned, 0..values.len() as u64, 1 << 20), Err(Error::Truncated)));
+    assert!(matches!(streamed(&transposed, 0..values.len() as u64, 1 << 20), Err(Error::Truncated)));
 }
 
 #[test]

@@ -240,10 +240,10 @@ impl Produce for Generated {
 fn in_every_way(values: &[f32], rows: u64, columns: u64) -> Vec<(&'static str, LazyTensor)> {
     let shape = vec![rows, columns];
     let dense = LazyTensor { shape: shape.clone(), ..f32s(values) };
-    let turned: Vec<f32> =
+    let transposed: Vec<f32> =
         (0..columns).flat_map(|c| (0..rows).map(move |r| values[(r * columns + c) as usize])).collect();
-    let turned = LazyTensor { shape: vec![columns, rows], ..f32s(&turned) };
-    let turned = turned.permute(&[1, 0]).unwrap();
+    let transposed = LazyTensor { shape: vec![columns, rows], ..f32s(&transposed) };
+    let transposed = transposed.permute(&[1, 0]).unwrap();
     let wide: Vec<u8> = values.iter().flat_map(|v| f64::from(*v).to_le_bytes()).collect();
     let wide = LazyTensor::inline(DType::F64, shape.clone(), wide);
     let negated = |granule| {
@@ -254,7 +254,7 @@ fn in_every_way(values: &[f32], rows: u64, columns: u64) -> Vec<(&'static str, L
     let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
     let source = Source::Produced(Producer::new(Generated(bytes)));
     vec![
-        ("across", turned),
+        ("across", transposed),
         ("cast", wide.then(Transform::Cast(DType::F32)).unwrap()),
         ("by rows", negated(Granule::Row)),
         ("by blocks", negated(Granule::Block(700))),

@@ -26,7 +26,7 @@ pub(super) fn stated(proto: &mut ModelProto, header: &Header) {
 /// The lowest IR version that knows the opset and the element types of the model
 /// (`VERSION_TABLE` in `onnx/helper.py`, and the notes at `TensorProto.DataType`).
 pub(super) fn ir_version(model: &Model) -> i64 {
-    let least = match &model.header {
+    let least = match model.origin.header() {
         Some(header) => header.ir_version,
         None => by_opset(model.opset()),
     };

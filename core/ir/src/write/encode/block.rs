@@ -68,7 +68,7 @@ impl Encoder<'_> {
         }
         let is_main = block == graph.main();
         let is_own = std::ptr::eq(graph, &raw const self.model.graph);
-        if self.model.header.is_some() || (is_own && !is_main) {
+        if self.model.origin.is_imported() || (is_own && !is_main) {
             self.held(source, block, &mut proto, &returned, sink);
         }
         for node in graph.order(block) {

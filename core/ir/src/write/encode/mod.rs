@@ -60,7 +60,7 @@ impl<'a> Encoder<'a> {
         let constants = constants::of(&model.graph);
         let source = Part { graph: &model.graph, names: &names.graph, constants };
         let mut encoded = Encoded::default();
-        if model.header.is_none() {
+        if !model.origin.is_imported() {
             for weight in weights.iter().filter(|weight| !weight.is_input) {
                 let note = model.graph.notes.values.get(&weight.value);
                 let value = &model.graph.values[weight.value];
@@ -88,7 +88,7 @@ impl<'a> Encoder<'a> {
             functions,
             ..ModelProto::default()
         };
-        if let Some(header) = &model.header {
+        if let Some(header) = model.origin.header() {
             about::stated(&mut proto, header);
         }
         Message::from_model(&proto, encoded.with(graph), weights, plan, data_names)
@@ -100,7 +100,7 @@ impl<'a> Encoder<'a> {
         let body = self.block(&source, main, &function.name);
         // A function has no initializers, so that its constants are nodes. Nested graphs of models that were read keep theirs.
         let constants = function.graph.initializers.iter();
-        let constants = constants.filter(|i| i.block == main || self.model.header.is_none());
+        let constants = constants.filter(|i| i.block == main || !self.model.origin.is_imported());
         let constants = constants.map(|initializer| NodeProto {
             output: vec![names.value(initializer.value).to_owned()],
             op_type: Some("Constant".to_owned()),
@@ -110,11 +110,11 @@ impl<'a> Encoder<'a> {
         let mut node: Vec<NodeProto> = constants.collect();
         node.extend(body.node);
         // The inputs and outputs of a function have no types but these.
-        let ends = body.input.iter().chain(&body.output).filter(|_| self.model.header.is_some());
+        let ends = body.input.iter().chain(&body.output).filter(|_| self.model.origin.is_imported());
         let mut known: FxHashSet<&str> = FxHashSet::default();
         let ends = ends.filter(|info| says(info) && known.insert(info.name())).cloned();
         let mut value_info: Vec<ValueInfoProto> = ends.collect();
-        value_info.extend(body.value_info.into_iter().filter(|_| self.model.header.is_some()));
+        value_info.extend(body.value_info.into_iter().filter(|_| self.model.origin.is_imported()));
         let attributes = function.defaults.iter();
         FunctionProto {
             name: Some(function.name.clone()),

@@ -33,11 +33,11 @@ impl Encoder<'_> {
                 .unwrap_or_default(),
             ..NodeProto::default()
         };
-        if node.origin.is_some() && self.model.header.is_none() {
+        if node.origin.is_some() && !self.model.origin.is_imported() {
             proto.metadata_props.extend(metadata::results(graph, names, id, self.options));
         }
         let note = graph.notes.nodes.get(&id);
-        if let Some(note) = note.filter(|_| self.model.header.is_none()) {
+        if let Some(note) = note.filter(|_| !self.model.origin.is_imported()) {
             metadata::add(&mut proto.metadata_props, &note.about.metadata);
         } else if let Some(note) = note {
             proto.name = some(&note.name);

@@ -65,8 +65,8 @@ fn small(dir: &Path) -> Model {
     let x = model.graph.add_input(main, Some("x".into()), ty);
     let w = model.graph.add_initializer(Some("a.weight".into()), weight(&file, &[512], 512, None));
     let tied = model.graph.add_initializer(Some("b.weight".into()), weight(&file, &[512, 1], 512, None));
-    let turned = weight(&file, &[2, 512], 0, Some(vec![1, 2]));
-    let turned = model.graph.add_initializer(Some("c.weight".into()), turned);
+    let transposed = weight(&file, &[2, 512], 0, Some(vec![1, 2]));
+    let transposed = model.graph.add_initializer(Some("c.weight".into()), transposed);
     let sum = node(&mut model, "Add", &[x, w], &[]);
     let place = Place {
         module: "layer.act".into(),
@@ -89,7 +89,7 @@ fn small(dir: &Path) -> Model {
     let left = out(&model, relu);
     model.graph.values[left].name = Some("relu".into());
     let product = node(&mut model, "MatMul", &[left, tied], &[]);
-    let other = node(&mut model, "MatMul", &[turned, tied], &[]);
+    let other = node(&mut model, "MatMul", &[transposed, tied], &[]);
     let y = out(&model, product);
     model.graph.set_outputs(main, [y, y, x, out(&model, other)]);
     model.output_names = ["y", "again", "same", "z"].map(str::to_owned).into();
@@ -202,9 +202,10 @@ fn inline_weights_are_the_source_bytes() {
     let graph = read(&path).graph.unwrap();
     let source = fs::read(dir.path().join("source.bin")).unwrap();
     assert_eq!(graph.initializer[0].raw_data(), &source[2048..]);
-    let turned: Vec<f32> = (0u16..1024).step_by(2).chain((1u16..1024).step_by(2)).map(f32::from).collect();
-    let turned: Vec<u8> = f32s(&turned);
-    assert_eq!(graph.initializer[2].raw_data(), turned);
+    let transposed: Vec<f32> =
+        (0u16..1024).step_by(2).chain((1u16..1024).step_by(2)).map(f32::from).collect();
+    let transposed: Vec<u8> = f32s(&transposed);
+    assert_eq!(graph.initializer[2].raw_data(), transposed);
 }
 
 #[test]

@@ -57,8 +57,8 @@ fn a_plan_says_where_every_tensor_goes() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("m.onnx");
     let mut model = small(dir.path());
-    let turned = &mut model.graph.initializers[2].data;
-    *turned = turned.then(Transform::Cast(DType::F16)).unwrap();
+    let transposed = &mut model.graph.initializers[2].data;
+    *transposed = transposed.then(Transform::Cast(DType::F16)).unwrap();
     let (summary, table) = plan_tensors(&model, &path, &external()).unwrap();
     let data = dir.path().join("m.onnx.data");
     let stored = |offset, length, tied: Option<&str>| {

@@ -16,7 +16,7 @@ use crate::tidy;
 const SMALL_BYTES: u64 = 1024;
 
 /// A weight to be stored transposed.
-struct Turned {
+struct Transposed {
     value: ValueId,
     name: String,
     data: LazyTensor,
@@ -27,18 +27,18 @@ struct Turned {
 /// other readers stays, so that it is stored once; so does a missing one, which will be supplied in the program's
 /// layout.
 pub(super) fn apply(graph: &mut Graph, opset: i64) {
-    let found: Vec<Turned> =
-        weights(graph).filter_map(|(value, name)| turned(graph, opset, value, name)).collect();
-    for Turned { value, name, data, readers } in &found {
+    let found: Vec<Transposed> =
+        weights(graph).filter_map(|(value, name)| transposed(graph, opset, value, name)).collect();
+    for Transposed { value, name, data, readers } in &found {
         let new = edit::supplant(graph, *value, data.clone());
-        graph.values[new].name = Some(tidy::turned(name));
+        graph.values[new].name = Some(tidy::transposed(name));
         for product in &readers.products {
             graph.set_input(product.node, 1, Some(new));
         }
     }
 }
 
-fn turned(graph: &Graph, opset: i64, value: ValueId, name: &str) -> Option<Turned> {
+fn transposed(graph: &Graph, opset: i64, value: ValueId, name: &str) -> Option<Transposed> {
     let data = graph.initializer(value)?;
     if data.shape.len() != 2 || data.byte_len()? < SMALL_BYTES || data.unbound().is_some() {
         return None;
@@ -50,5 +50,5 @@ fn turned(graph: &Graph, opset: i64, value: ValueId, name: &str) -> Option<Turne
     if !only_products || !behind_transposes {
         return None;
     }
-    Some(Turned { value, name: name.to_owned(), data: data.permute(&[1, 0])?, readers })
+    Some(Transposed { value, name: name.to_owned(), data: data.permute(&[1, 0])?, readers })
 }

@@ -30,11 +30,11 @@ pub(crate) fn show(options: &Optimizing, done: &Optimised, outcome: &mut Outcome
     let stopped = if done.stopped { ", stopped" } else { "" };
     let cleaned = [
         (done.inlined, "call", "inlined"),
-        (done.turned, "node", "turned"),
+        (done.layouts, "node", "converted to another layout"),
         (done.folded, "node", "folded"),
         (done.merged, "node", "merged"),
         (done.decided, "node", "decided"),
-        (done.outlined, "part", "made calls"),
+        (done.outlined, "part", "outlined"),
     ];
     let cleaned: Vec<String> = (cleaned.into_iter().filter(|(n, ..)| *n > 0))
         .map(|(n, of, what)| format!(", {} {what}", count(n, of)))

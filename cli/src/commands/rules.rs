@@ -46,6 +46,8 @@ struct Known<'h> {
     example: Option<(String, String)>,
     /// The number of models in which it was applied, and of its applications.
     applied: (u64, u64),
+    /// The rules of the same priority that are tried before, and may match at the same node.
+    after: Vec<&'static str>,
 }
 
 /// Lists rules and passes, or tells about one.
@@ -54,13 +56,14 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     if let Some(name) = &arguments.name {
         optimise::known(&host, name)?;
     }
-    let wanted = |listed: &&Listed| arguments.name.as_ref().is_none_or(|name| *name == listed.name);
-    let known: Vec<Known<'_>> = host
-        .catalog
-        .listed()
-        .iter()
-        .filter(wanted)
-        .map(|listed| Known::of(&host, listed))
+    let wanted = |listed: &Listed| arguments.name.as_ref().is_none_or(|name| *name == listed.name);
+    let listed = host.catalog.listed();
+    let known: Vec<Known<'_>> = (listed.iter().zip(optimise::overlaps(listed)))
+        .filter(|(listed, _)| wanted(listed))
+        .map(|(one, before)| {
+            let after = before.into_iter().filter_map(|at| listed.get(at)).map(|rule| rule.name);
+            Known::of(&host, one, after.collect())
+        })
         .collect::<Result<_, _>>()?;
     let mut outcome = Outcome::ok().with("rules", known.iter().map(Known::json).collect::<Vec<_>>());
     if arguments.name.is_some() {
@@ -73,7 +76,7 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
 }
 
 impl<'h> Known<'h> {
-    fn of(host: &'h Host, listed: &'h Listed) -> Result<Self, Diagnostic> {
+    fn of(host: &'h Host, listed: &'h Listed, after: Vec<&'static str>) -> Result<Self, Diagnostic> {
         let plugin = host.plugins.get(listed.plugin);
         let id = plugin.map_or("unknown", |plugin| plugin.id);
         let is_linked = plugin.is_none_or(|plugin| plugin.library.is_none());
@@ -89,6 +92,7 @@ impl<'h> Known<'h> {
             level,
             example: example(host, id, listed)?,
             applied: applied(id, listed.name),
+            after,
         })
     }
 
@@ -142,6 +146,9 @@ impl<'h> Known<'h> {
         if !pattern.is_empty() {
             rows.push(vec!["pattern".to_owned(), (*pattern).to_owned()]);
         }
+        if !self.after.is_empty() {
+            rows.push(vec!["tried after".to_owned(), self.after.join(", ")]);
+        }
         let mut text = format!("{} {}\n  {documentation}\n\n{}", self.kind(), bold(name), table(&rows));
         // Writing to a String cannot fail.
         let _ = match &self.example {
@@ -180,6 +187,7 @@ impl<'h> Known<'h> {
             pattern: (!pattern.is_empty()).then(|| (*pattern).to_owned()),
             before: self.example.as_ref().map(|(before, _)| before.clone()),
             after: self.example.as_ref().map(|(_, after)| after.clone()),
+            tried_after: self.after.iter().map(|name| (*name).to_owned()).collect(),
             applied: AppliedJson { models: self.applied.0, places: self.applied.1 },
         }
     }

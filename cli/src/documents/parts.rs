@@ -98,6 +98,8 @@ pub(crate) struct RuleJson {
     pub(crate) before: Option<String>,
     pub(crate) after: Option<String>,
     pub(crate) applied: AppliedJson,
+    /// The rules of the same priority that are tried before, and may match at the same node.
+    pub(crate) tried_after: Vec<String>,
 }
 
 /// The number of test models in which a rule was applied, and of its applications.

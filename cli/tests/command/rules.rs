@@ -20,13 +20,12 @@ fn page(rules: &[Value]) -> String {
         rule["level"].as_str().map_or("not by default".to_owned(), |level| format!("`{level}`"))
     };
     let mut page = "# The rules\n\n\
-         What the optimizer has that comes with onnxport: the rules of `plugins/optimise` and `plugins/fusions`, the level from\n\
-         which on each runs, and how exact it is ([optimizer plugins](optimizer-plugins.md#classes)). `onnxport rules` lists\n\
-         them with those of other plugins, `onnxport rules NAME` shows one. The examples are models in text form, and what the\n\
-         rule alone makes of them. `UPDATE=1 cargo test -p onnxport --test command rules::` writes this page.\n\
-         Places are those where a rule was applied in the models of `tests/python/models` at `--optimize target`, as\n\
-         `python -m tests.python.models applied` counted them.\n\n\
-         | rule | plugin | level | class | places | models | what it is about |\n|---|---|---|---|--:|--:|---|\n"
+         The rules and passes of `plugins/optimise` and `plugins/fusions`, with the lowest level at which each runs and its\n\
+         [class](optimizer-plugins.md#classes), which states how far results may differ. `onnxport rules` lists them together\n\
+         with those of other plugins, and `onnxport rules NAME` shows one. Examples are models in text form, before and after\n\
+         the rule. `places` counts how often a rule is applied in the models of `tests/python/models` at `--optimize target`, by\n\
+         `python -m tests.python.models applied`. `UPDATE=1 cargo test -p onnxport --test command rules::` writes this page.\n\n\
+         | rule | plugin | level | class | places | models | description |\n|---|---|---|---|--:|--:|---|\n"
         .to_owned();
     for rule in rules {
         let _ = writeln!(
@@ -52,6 +51,12 @@ fn page(rules: &[Value]) -> String {
             exactness(rule),
             opsets(rule)
         );
+        let before = rule["tried_after"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let before: Vec<String> =
+            before.iter().filter_map(Value::as_str).map(|name| format!("[`{name}`](#{name})")).collect();
+        if !before.is_empty() {
+            let _ = writeln!(page, "\nTried after {}, which may match at the same node.", before.join(", "));
+        }
         if let Some(pattern) = rule["pattern"].as_str() {
             let _ = write!(page, "\n```text\n{pattern}\n```\n");
         }

@@ -220,7 +220,7 @@ impl<'a> Engine<'a> {
             sweeps: self.sweeps,
             inlined: 0,
             outlined: 0,
-            turned: 0,
+            layouts: 0,
             memory: None,
             stopped: self.stopped,
             places: explanation.finish(),
@@ -268,7 +268,13 @@ impl<'a> Engine<'a> {
     /// Applies the first rule that matches at `node`.
     fn visit(&mut self, node: NodeId) {
         let host = self.host;
-        for index in host.catalog.at(&self.model.graph.nodes[node].op) {
+        // An explanation tells why a rule does not match.
+        let rules = if self.options.explain.is_some() {
+            host.catalog.of_root(&self.model.graph.nodes[node].op)
+        } else {
+            host.catalog.at(&self.model.graph, node)
+        };
+        for index in rules {
             let Some(rule) = host.catalog.rules.get(*index) else { continue };
             if !self.runs.get(*index).is_some_and(|runs| *runs) {
                 continue;

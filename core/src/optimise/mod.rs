@@ -30,7 +30,7 @@ mod trial;
 mod unused;
 mod view;
 
-pub use crate::rules::{Bound, Catalog, Class, Listed, Names, names};
+pub use crate::rules::{Bound, Catalog, Class, Listed, Names, names, overlaps};
 pub use cleaning::clean_forms;
 pub use imported::{Rewritten, imported};
 pub use level::Level;
@@ -154,15 +154,15 @@ pub fn optimise(
     // Functions have no initializers.
     let held = constants(&mut model.graph);
     let mut room = Growth::from_model(model);
-    let turned = layouts(model, options);
+    let converted = layouts(model, options);
     let (mut done, mut diagnostics) = if host.catalog.is_empty() {
         (Optimised::default(), Vec::new())
     } else {
         rewrite(host, model, stated, options, &mut room)
     };
-    (done.inlined, done.turned) = (inlined, turned);
+    (done.inlined, done.layouts) = (inlined, converted);
     done.add(cleaning::run(model, options, &mut room));
-    if done.applied + done.folded + done.merged + done.decided + done.turned + held > 0 {
+    if done.applied + done.folded + done.merged + done.decided + done.layouts + held > 0 {
         tidy::model(model);
         tidy::names(&mut model.graph);
         apart(&mut model.graph);
@@ -205,11 +205,11 @@ fn layouts(model: &mut Model, options: &OptimiseOptions) -> usize {
         return 0;
     }
     let _span = trace::span("rules", "layouts");
-    let turned = layout::layouts(model, options.level >= Level::Bounded);
-    if turned > 0 {
+    let converted = layout::layouts(model, options.level >= Level::Bounded);
+    if converted > 0 {
         tidy::model(model);
     }
-    turned
+    converted
 }
 
 /// Runs the passes and rules.

@@ -72,7 +72,7 @@ pub struct Optimised {
     /// The number of calls of local functions that replaced repeated stretches of nodes.
     pub outlined: usize,
     /// The number of nodes converted to another layout, which removed transposes.
-    pub turned: usize,
+    pub layouts: usize,
     /// The number of sweeps of the rules.
     pub sweeps: usize,
     /// The effect of reordering the nodes; null if it was not requested.
@@ -96,7 +96,7 @@ impl Optimised {
             && self.sweeps == 0
             && self.applied == 0
             && self.folded == 0
-            && self.turned == 0
+            && self.layouts == 0
             && self.inlined == 0
             && self.outlined == 0
     }

@@ -54,7 +54,7 @@ impl Engine<'_> {
         let said = self.diagnostics.len();
         let mut places: BTreeMap<usize, usize> = BTreeMap::new();
         for node in nodes {
-            for index in host.catalog.at(&self.model.graph.nodes[node].op) {
+            for index in host.catalog.at(&self.model.graph, node) {
                 let (Some(rule), Some(Some(with))) = (host.catalog.rules.get(*index), rules.get(*index))
                 else {
                     continue;

@@ -10,8 +10,10 @@ use rustc_hash::FxHashMap;
 use super::class::Class;
 use super::pattern::Pattern;
 use super::text;
+use super::tree::Tree;
 use crate::diagnose::{Code, Diagnostic};
 use crate::incoming::Known;
+use crate::ir::{Graph, NodeId};
 
 /// A rule of a plugin.
 #[derive(Debug)]
@@ -55,6 +57,8 @@ pub struct Listed {
     pub class: Class,
     /// The opsets at which it is right.
     pub opsets: RangeInclusive<i64>,
+    /// Those of a higher priority come first.
+    pub priority: i32,
     /// The pattern that it replaces; empty for a pass.
     pub pattern: &'static str,
 }
@@ -65,8 +69,8 @@ pub struct Catalog {
     pub(crate) rules: Vec<Rule>,
     pub(crate) passes: Vec<Pass>,
     listed: Vec<Listed>,
-    /// The rules by the operator of their root, those to try first in front: the decision structure.
-    by_root: FxHashMap<String, Vec<usize>>,
+    /// The rules by the operator of their root.
+    by_root: FxHashMap<String, Tree>,
     rule_names: Vec<&'static str>,
     pass_names: Vec<&'static str>,
 }
@@ -101,14 +105,16 @@ impl Catalog {
 
     /// Sorts the entries. Must be called once, after the last plugin.
     pub(crate) fn finish(&mut self) {
-        for (index, rule) in self.rules.iter().enumerate() {
+        let mut rules: Vec<(usize, &Rule)> = self.rules.iter().enumerate().collect();
+        rules.sort_by_key(|(_, rule)| std::cmp::Reverse(rule.priority));
+        let mut by_root: FxHashMap<&str, Vec<(usize, &Pattern)>> = FxHashMap::default();
+        for (index, rule) in rules {
             for op in rule.pattern.root_ops() {
-                self.by_root.entry(op.to_owned()).or_default().push(index);
+                by_root.entry(op).or_default().push((index, &rule.pattern));
             }
         }
-        for rules in self.by_root.values_mut() {
-            rules.sort_by_key(|index| std::cmp::Reverse(self.rules.get(*index).map(|r| r.priority)));
-        }
+        self.by_root =
+            by_root.into_iter().map(|(op, rules)| (op.to_owned(), Tree::new(op, &rules))).collect();
     }
 
     fn rule(&mut self, plugin: usize, index: u32, record: &RuleText, class: Class) -> Result<(), String> {
@@ -120,6 +126,7 @@ impl Catalog {
             is_pass: false,
             class: class.clone(),
             opsets: opsets.clone(),
+            priority: record.priority,
             pattern: record.pattern.known(),
         })?;
         self.rules.push(Rule {
@@ -144,6 +151,7 @@ impl Catalog {
             is_pass: true,
             class: class.clone(),
             opsets: opsets.clone(),
+            priority: record.priority,
             pattern: "",
         })?;
         let after = match record.when {
@@ -186,9 +194,14 @@ impl Catalog {
         self.listed.is_empty()
     }
 
+    /// The rules that may match at `node`, in the order in which they are tried.
+    pub(crate) fn at(&self, graph: &Graph, node: NodeId) -> &[usize] {
+        self.by_root.get(&*graph.nodes[node].op).map_or(&[], |tree| tree.at(graph, node))
+    }
+
     /// The rules whose root is the operator `op` of any domain, in the order in which they are tried.
-    pub(crate) fn at(&self, op: &str) -> &[usize] {
-        self.by_root.get(op).map_or(&[], Vec::as_slice)
+    pub(crate) fn of_root(&self, op: &str) -> &[usize] {
+        self.by_root.get(op).map_or(&[], Tree::all)
     }
 
     pub(crate) fn rule_name(&self, rule: usize) -> &'static str {

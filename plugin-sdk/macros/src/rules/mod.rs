@@ -3,7 +3,6 @@
 mod names;
 mod pattern;
 mod template;
-mod text;
 
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
@@ -82,6 +81,22 @@ impl Parse for Rule {
     }
 }
 
+impl Rule {
+    /// Whether this rule applies wherever `later`, which follows it, matches.
+    fn shadows(&self, later: &Self) -> bool {
+        let text = |option: &Expr| quote!(#option).to_string();
+        let (a, b) = (&self.options, &later.options);
+        let same = text(&a.priority) == text(&b.priority)
+            && text(&a.min) == text(&b.min)
+            && text(&a.max) == text(&b.max);
+        let never_refuses =
+            || Names::from_pattern(&self.pattern).is_ok_and(|names| self.template.never_refuses(&names));
+        same && self.condition.is_none()
+            && onnxport_pattern::shadows(&self.pattern.syntax, &later.pattern.syntax)
+            && never_refuses()
+    }
+}
+
 impl Options {
     fn read(&mut self, input: ParseStream<'_>) -> Result<()> {
         while !input.is_empty() {
@@ -140,6 +155,13 @@ pub(crate) fn documentation(attributes: &[Attribute]) -> String {
 
 pub(crate) fn expand(item: TokenStream) -> Result<TokenStream> {
     let Rules(rules) = syn::parse2(item)?;
+    for (at, rule) in rules.iter().enumerate() {
+        if let Some(first) = rules[..at].iter().find(|first| first.shadows(rule)) {
+            let message =
+                format!("`{}` is never tried: `{}` matches wherever it does", rule.name, first.name);
+            return Err(Error::new(rule.name.span(), message));
+        }
+    }
     let expanded: Vec<TokenStream> =
         rules.iter().zip(0..).map(|(rule, position)| expand_rule(rule, position)).collect::<Result<_>>()?;
     Ok(quote! { #(#expanded)* })
@@ -151,7 +173,7 @@ fn expand_rule(rule: &Rule, position: u32) -> Result<TokenStream> {
         return Err(Error::new(rule.name.span(), "describe the rule in a doc comment"));
     }
     let (name, documentation) = (rule.name.to_string(), &rule.documentation);
-    let pattern = rule.pattern.to_string();
+    let pattern = rule.pattern.syntax.to_string();
     let Options { min, max, priority, class } = &rule.options;
     let class = class.as_ref().unwrap_or(&Class::UNSTATED).record();
     let matched = Ident::new("matched", Span::call_site());

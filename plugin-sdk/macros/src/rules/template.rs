@@ -67,9 +67,7 @@ impl Parse for Node {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let domain = domain(input)?;
         let op: Ident = input.parse()?;
-        if domain.is_none() {
-            known::operator(&op)?;
-        }
+        let known = if domain.is_none() { Some(known::operator(&op)?) } else { None };
         let domain = domain.unwrap_or_default();
         let content;
         parenthesized!(content in input);
@@ -82,6 +80,9 @@ impl Parse for Node {
             } else if content.peek(Ident::peek_any) && content.peek2(Token![=]) && !content.peek2(Token![==])
             {
                 let name = content.call(Ident::parse_any)?;
+                known.map_or(Ok(()), |operator| {
+                    known::attribute(operator, &name.unraw().to_string(), name.span())
+                })?;
                 content.parse::<Token![=]>()?;
                 node.attributes.push((name, content.parse()?));
             } else if !node.attributes.is_empty() || !node.copied.is_empty() {
@@ -101,6 +102,21 @@ impl Parse for Node {
 }
 
 impl Template {
+    /// Whether it always makes a replacement: code may refuse.
+    pub(super) fn never_refuses(&self, names: &Names) -> bool {
+        match self {
+            Self::Code(_) => false,
+            // A variable, or a function.
+            Self::Path(path) => path.get_ident().is_some_and(|name| names.find(name).is_some()),
+            Self::Several(parts) => parts.iter().all(|part| part.never_refuses(names)),
+            Self::Node(node) => {
+                let plain = |value: &Expr| matches!(value, Expr::Path(_) | Expr::Lit(_));
+                node.operands.iter().flatten().all(|operand| operand.never_refuses(names))
+                    && node.attributes.iter().all(|(_, value)| plain(value))
+            }
+        }
+    }
+
     /// An expression that stands for the outputs of the roots.
     pub(super) fn expand(&self, names: &Names, cx: &Ident) -> Result<TokenStream> {
         match self {

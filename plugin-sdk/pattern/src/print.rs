@@ -1,10 +1,8 @@
-//! The text of a pattern, which crosses to the host.
+//! Patterns as texts.
 
-use std::fmt::{self, Display, Formatter};
+use std::fmt::{self, Display, Formatter, Write};
 
-use syn::ext::IdentExt;
-
-use super::pattern::{Attribute, AttributeValue, Dim, Node, Operand, Pattern, Term, quoted};
+use crate::{Attribute, Dim, Name, Node, Number, Operand, Pattern, Term, Value};
 
 impl Display for Pattern {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -15,6 +13,12 @@ impl Display for Pattern {
             [root] => write!(f, "{root}"),
             roots => write!(f, "({})", Joined(roots, ", ")),
         }
+    }
+}
+
+impl Display for Name {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
     }
 }
 
@@ -30,7 +34,6 @@ impl Display for Operand {
 
 impl Display for Term {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let question = |optional: bool| if optional { "?" } else { "" };
         match self {
             Self::Any { optional } => write!(f, "_{}", question(*optional)),
             Self::Name { name, constant, optional, output } => {
@@ -45,13 +48,22 @@ impl Display for Term {
     }
 }
 
+impl Display for Number {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)?;
+        self.tolerance.iter().try_for_each(|tolerance| write!(f, " ~ {tolerance}"))
+    }
+}
+
 impl Display for Node {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         self.name.iter().try_for_each(|name| write!(f, "{name} @ "))?;
-        self.keywords.iter().try_for_each(|keyword| write!(f, "{keyword} "))?;
-        if !self.domain.is_empty() {
-            write!(f, "{}::", quoted(&self.domain))?;
+        let order = self.commutative.map(|either| if either { "commutative " } else { "ordered " });
+        for (stated, word) in [(self.shared, "shared "), (self.maybe, "maybe ")] {
+            f.write_str(if stated { word } else { "" })?;
         }
+        f.write_str(order.unwrap_or_default())?;
+        self.domain.iter().try_for_each(|domain| write!(f, "{}::", quoted(domain)))?;
         let mut arguments: Vec<String> = self.operands.iter().map(Operand::to_string).collect();
         arguments.extend(self.attributes.iter().map(Attribute::to_string));
         arguments.extend(self.open.then(|| "..".to_owned()));
@@ -62,12 +74,20 @@ impl Display for Node {
 
 impl Display for Attribute {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{} = ", self.name.unraw())?;
-        match &self.value {
-            AttributeValue::Capture(name) => write!(f, "{name}")?,
-            AttributeValue::Literal(text) => f.write_str(text)?,
+        write!(f, "{} = {}{}", self.name, self.value, question(self.optional))
+    }
+}
+
+impl Display for Value {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Capture(name) => write!(f, "{name}"),
+            Self::Int(int) => write!(f, "{int}"),
+            Self::Float(number) => write!(f, "{number}"),
+            Self::Str(text) => f.write_str(&quoted(text)),
+            Self::Ints(ints) => write!(f, "{ints:?}"),
+            Self::Floats(floats) => write!(f, "{floats:?}"),
         }
-        f.write_str(if self.optional { "?" } else { "" })
     }
 }
 
@@ -80,6 +100,28 @@ impl Display for Dim {
             Self::Variable(name) => write!(f, "{name}"),
         }
     }
+}
+
+/// A text in quotes.
+pub fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            '\n' => out.push_str("\\n"),
+            c if c.is_control() => {
+                // Writing to a string cannot fail.
+                let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+fn question(optional: bool) -> &'static str {
+    if optional { "?" } else { "" }
 }
 
 struct Joined<'a, T>(&'a [T], &'static str);

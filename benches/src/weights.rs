@@ -83,7 +83,7 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
         None => tempfile::tempdir()?,
     };
     let llama = Llama::of_bytes(arguments.bytes).filled();
-    let archives = [("", llama), ("stored by columns, ", llama.turned())].map(|(kind, llama)| {
+    let archives = [("", llama), ("stored by columns, ", llama.transposed())].map(|(kind, llama)| {
         let path = folder.path().join(if kind.is_empty() { "rows.pt2" } else { "columns.pt2" });
         (kind, llama, path)
     });

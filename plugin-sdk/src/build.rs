@@ -1,6 +1,7 @@
 //! Emission of nodes.
 
 use std::borrow::Cow;
+use std::marker::PhantomData;
 
 use onnxport_abi::{RSlice, RStr};
 use smallvec::SmallVec;
@@ -8,6 +9,7 @@ use smallvec::SmallVec;
 use crate::abi::lowering::{ABSENT, AttrRecord, TypeRecord, arg_kind, attr_kind};
 use crate::abi::status;
 use crate::graph::Attribute;
+use crate::op::{Named, Operator};
 use crate::{DType, Dim, Emit, Literal, Lower, Res, Value};
 
 /// A block that was ended, for the attribute of a control-flow node.
@@ -39,7 +41,34 @@ pub struct Node<'a, V> {
     pub(crate) attributes: SmallVec<[(&'a str, Attr<'a, V>); 4]>,
 }
 
+// Not methods of `NodeBuilder`, which would be compiled for each operator.
 impl<'a, V: Copy> Node<'a, V> {
+    fn new(domain: &'a str, version: i64, op: &'a str) -> Self {
+        Self { domain, version, op, inputs: SmallVec::new(), attributes: SmallVec::new() }
+    }
+
+    fn push(&mut self, input: Option<V>) {
+        self.inputs.push(input);
+    }
+
+    fn set(&mut self, name: &'a str, value: Attr<'a, V>) {
+        self.attributes.push((name, value));
+    }
+
+    fn one<E: Emit<Value = V>>(self, cx: &E) -> V {
+        let mut output = [cx.nothing()];
+        self.emit(cx, &mut output);
+        let [output] = output;
+        output
+    }
+
+    fn emit<E: Emit<Value = V>>(mut self, cx: &E, outputs: &mut [V]) {
+        while matches!(self.inputs.last(), Some(None)) {
+            self.inputs.pop();
+        }
+        cx.add_node(&self, outputs);
+    }
+
     /// The same node over other values.
     #[doc(hidden)]
     pub fn over<'s, W>(&'s self, value: impl Fn(V) -> W) -> Node<'s, W> {
@@ -68,9 +97,10 @@ impl<'a, V: Copy> Node<'a, V> {
 
 /// A node that is being described; [`NodeBuilder::one`] or [`NodeBuilder::many`] emits it.
 #[must_use = "a node is emitted by `one` or `many`"]
-pub struct NodeBuilder<'c, 'a, E: Emit> {
+pub struct NodeBuilder<'c, 'a, E: Emit, O = Named<'a>> {
     pub(crate) cx: &'c E,
     pub(crate) node: Node<'a, E::Value>,
+    operator: PhantomData<O>,
 }
 
 impl Lower<'_> {
@@ -112,20 +142,22 @@ impl Lower<'_> {
     }
 }
 
-impl<'c, 'a, E: Emit> NodeBuilder<'c, 'a, E> {
-    pub(crate) fn new(cx: &'c E, domain: &'a str, version: i64, op: &'a str) -> Self {
-        let (inputs, attributes) = (SmallVec::new(), SmallVec::new());
-        Self { cx, node: Node { domain, version, op, inputs, attributes } }
+impl<'c, 'a, E: Emit, O: Operator<'a>> NodeBuilder<'c, 'a, E, O> {
+    #[inline]
+    pub(crate) fn new(cx: &'c E, domain: &'a str, version: i64, op: O) -> Self {
+        Self { cx, node: Node::new(domain, version, op.name()), operator: PhantomData }
     }
 
     /// Adds an input.
+    #[inline]
     pub fn input(self, value: E::Value) -> Self {
         self.maybe(Some(value))
     }
 
     /// Adds an optional input, or leaves its place empty.
+    #[inline]
     pub fn maybe(mut self, value: Option<E::Value>) -> Self {
-        self.node.inputs.push(value);
+        self.node.push(value);
         self
     }
 
@@ -135,6 +167,43 @@ impl<'c, 'a, E: Emit> NodeBuilder<'c, 'a, E> {
         self
     }
 
+    /// Sets an attribute; [`Attribute::None`] leaves it out.
+    pub fn set(self, name: &'a str, value: Attribute) -> Self {
+        match Attr::from_attribute(value) {
+            Some(attr) => self.attribute(name, attr),
+            None => self,
+        }
+    }
+
+    /// Emits the node and returns its only output, or the first one.
+    #[inline]
+    pub fn one(self) -> E::Value {
+        self.node.one(self.cx)
+    }
+
+    /// Emits the node with `N` outputs.
+    pub fn outs<const N: usize>(self) -> [E::Value; N] {
+        let mut outputs = [self.cx.nothing(); N];
+        self.node.emit(self.cx, &mut outputs);
+        outputs
+    }
+
+    /// Emits the node with `count` outputs.
+    pub fn many(self, count: usize) -> Vec<E::Value> {
+        let mut outputs = vec![self.cx.nothing(); count];
+        self.node.emit(self.cx, &mut outputs);
+        outputs
+    }
+
+    #[inline]
+    pub(crate) fn attribute(mut self, name: &'a str, value: Attr<'a, E::Value>) -> Self {
+        self.node.set(name, value);
+        self
+    }
+}
+
+/// Attributes by name, which are not checked: [`op`](crate::op) has the operators with theirs.
+impl<'a, E: Emit> NodeBuilder<'_, 'a, E> {
     /// Sets an integer attribute.
     pub fn int(self, name: &'a str, value: i64) -> Self {
         self.attribute(name, Attr::Int(value))
@@ -162,69 +231,35 @@ impl<'c, 'a, E: Emit> NodeBuilder<'c, 'a, E> {
 
     /// Sets an attribute of texts.
     pub fn strs(self, name: &'a str, value: &'a [&'a str]) -> Self {
-        self.attribute(name, Attr::Strs(value.iter().map(|text| (*text).into()).collect()))
+        self.attribute(name, Attr::texts_of(value))
     }
 
     /// Sets a tensor attribute to a constant.
     pub fn tensor(self, name: &'a str, constant: E::Value) -> Self {
         self.attribute(name, Attr::Tensor(constant))
     }
-
-    /// Sets an attribute; [`Attribute::None`] leaves it out.
-    pub fn set(self, name: &'a str, value: Attribute) -> Self {
-        match Attr::from_attribute(value) {
-            Some(attr) => self.attribute(name, attr),
-            None => self,
-        }
-    }
-
-    /// Emits the node and returns its only output, or the first one.
-    pub fn one(self) -> E::Value {
-        let [output] = self.outs();
-        output
-    }
-
-    /// Emits the node with `N` outputs.
-    pub fn outs<const N: usize>(self) -> [E::Value; N] {
-        let mut outputs = [self.cx.nothing(); N];
-        self.emit(&mut outputs);
-        outputs
-    }
-
-    /// Emits the node with `count` outputs.
-    pub fn many(self, count: usize) -> Vec<E::Value> {
-        let mut outputs = vec![self.cx.nothing(); count];
-        self.emit(&mut outputs);
-        outputs
-    }
-
-    fn attribute(mut self, name: &'a str, value: Attr<'a, E::Value>) -> Self {
-        self.node.attributes.push((name, value));
-        self
-    }
-
-    fn emit(mut self, outputs: &mut [E::Value]) {
-        while matches!(self.node.inputs.last(), Some(None)) {
-            self.node.inputs.pop();
-        }
-        self.cx.add_node(&self.node, outputs);
-    }
 }
 
 /// Methods for nodes of lowerings only.
-impl<'a> NodeBuilder<'_, 'a, Lower<'_>> {
-    /// Sets a graph attribute.
-    pub fn block(self, name: &'a str, block: Block) -> Self {
-        self.attribute(name, Attr::Block(block))
-    }
-
+impl<'a, O: Operator<'a>> NodeBuilder<'_, 'a, Lower<'_>, O> {
     /// Sets an attribute to the attribute `outer` of the enclosing function.
     pub fn refer(self, name: &'a str, outer: &'a str) -> Self {
         self.attribute(name, Attr::Ref(outer))
     }
 }
 
-impl<V> Attr<'_, V> {
+impl<'a> NodeBuilder<'_, 'a, Lower<'_>> {
+    /// Sets a graph attribute.
+    pub fn block(self, name: &'a str, block: Block) -> Self {
+        self.attribute(name, Attr::Block(block))
+    }
+}
+
+impl<'a, V> Attr<'a, V> {
+    pub(crate) fn texts_of(texts: &'a [&'a str]) -> Self {
+        Attr::Strs(texts.iter().map(|text| (*text).into()).collect())
+    }
+
     /// The value of an attribute of a graph; none for [`Attribute::None`].
     pub(crate) fn from_attribute(value: Attribute) -> Option<Self> {
         Some(match value {

@@ -6,29 +6,30 @@
 
 use crate::build::Node;
 use crate::literal::{element, holds};
+use crate::op::{self, Named, Operator};
 use crate::{DType, Dim, Fact, Literal, NodeBuilder, Refusal, Res, Scalar, Term};
 
 /// Defines verbs that are one operator over values.
 macro_rules! unary {
-    ($($name:ident $op:literal;)*) => {
-        $(#[doc = concat!("Emits `", $op, "`.")]
+    ($($name:ident $op:ident;)*) => {
+        $(#[doc = concat!("Emits `", stringify!($op), "`.")]
         fn $name(&self, x: Self::Value) -> Self::Value {
-            self.op($op).input(x).one()
+            self.op(op::$op).input(x).one()
         })*
     };
 }
 
 /// Defines verbs that are one operator over two operands.
 macro_rules! binary {
-    ($($name:ident $op:literal;)*) => {
-        $(#[doc = concat!("Emits `", $op, "`; the operands are of one type and broadcast.")]
+    ($($name:ident $op:ident;)*) => {
+        $(#[doc = concat!("Emits `", stringify!($op), "`; the operands are of one type and broadcast.")]
         fn $name(
             &self,
             a: impl Into<Term<Self::Value>>,
             b: impl Into<Term<Self::Value>>,
         ) -> Self::Value {
             let [a, b] = self.pair(a, b);
-            self.op($op).input(a).input(b).one()
+            self.op(op::$op).input(a).input(b).one()
         })*
     };
 }
@@ -73,13 +74,13 @@ pub trait Emit: Sized {
     fn fail(&self, message: String) -> Self::Value;
 
     /// Begins a node of ONNX's own operator `op`.
-    fn op<'c, 'a>(&'c self, op: &'a str) -> NodeBuilder<'c, 'a, Self> {
-        self.op_in("", 0, op)
+    fn op<'c, 'a, O: Operator<'a>>(&'c self, op: O) -> NodeBuilder<'c, 'a, Self, O> {
+        NodeBuilder::new(self, "", 0, op)
     }
 
     /// Begins a node of another domain's operator.
     fn op_in<'c, 'a>(&'c self, domain: &'a str, version: i64, op: &'a str) -> NodeBuilder<'c, 'a, Self> {
-        NodeBuilder::new(self, domain, version, op)
+        NodeBuilder::new(self, domain, version, Named(op))
     }
 
     /// The element type of `value`.
@@ -202,46 +203,46 @@ pub trait Emit: Sized {
     }
 
     unary! {
-        abs "Abs";
-        neg "Neg";
-        exp "Exp";
-        log "Log";
-        sqrt "Sqrt";
-        reciprocal "Reciprocal";
-        sigmoid "Sigmoid";
-        tanh "Tanh";
-        erf "Erf";
-        floor "Floor";
-        ceil "Ceil";
-        round "Round";
-        sign "Sign";
-        relu "Relu";
-        not "Not";
-        identity "Identity";
-        is_nan "IsNaN";
+        abs Abs;
+        neg Neg;
+        exp Exp;
+        log Log;
+        sqrt Sqrt;
+        reciprocal Reciprocal;
+        sigmoid Sigmoid;
+        tanh Tanh;
+        erf Erf;
+        floor Floor;
+        ceil Ceil;
+        round Round;
+        sign Sign;
+        relu Relu;
+        not Not;
+        identity Identity;
+        is_nan IsNaN;
     }
 
     binary! {
-        add "Add";
-        sub "Sub";
-        mul "Mul";
-        div "Div";
-        pow "Pow";
-        equal "Equal";
-        less "Less";
-        less_equal "LessOrEqual";
-        greater "Greater";
-        greater_equal "GreaterOrEqual";
-        and "And";
-        or "Or";
-        xor "Xor";
-        max "Max";
-        min "Min";
+        add Add;
+        sub Sub;
+        mul Mul;
+        div Div;
+        pow Pow;
+        equal Equal;
+        less Less;
+        less_equal LessOrEqual;
+        greater Greater;
+        greater_equal GreaterOrEqual;
+        and And;
+        or Or;
+        xor Xor;
+        max Max;
+        min Min;
     }
 
     /// `MatMul`.
     fn matmul(&self, a: Self::Value, b: Self::Value) -> Self::Value {
-        self.op("MatMul").input(a).input(b).one()
+        self.op(op::MatMul).input(a).input(b).one()
     }
 
     /// `Mod`; `fmod` takes the sign of the dividend and is the only form for floats.
@@ -252,7 +253,7 @@ pub trait Emit: Sized {
         fmod: bool,
     ) -> Self::Value {
         let [a, b] = self.pair(a, b);
-        self.op("Mod").input(a).input(b).int("fmod", i64::from(fmod)).one()
+        self.op(op::Mod).input(a).input(b).fmod(fmod).one()
     }
 
     /// `x` as `dtype`: nothing when it already is.
@@ -260,7 +261,7 @@ pub trait Emit: Sized {
         if self.fact(x).dtype == Some(dtype) {
             return x;
         }
-        self.op("Cast").input(x).int("to", i64::from(dtype.onnx())).one()
+        self.op(op::Cast).input(x).to(dtype.onnx()).one()
     }
 
     /// `Where`: `a` where `condition`, else `b`; all broadcast. Types that ONNX Runtime has no kernel
@@ -279,7 +280,7 @@ pub trait Emit: Sized {
             Some(DType::U64) => Some(DType::I64),
             _ => None,
         };
-        let choose = |a, b| self.op("Where").input(condition).input(a).input(b).one();
+        let choose = |a, b| self.op(op::Where).input(condition).input(a).input(b).one();
         match (dtype, wide) {
             (Some(dtype), Some(wide)) => self.cast(choose(self.cast(a, wide), self.cast(b, wide)), dtype),
             _ => choose(a, b),
@@ -299,7 +300,7 @@ pub trait Emit: Sized {
 
     /// `Clip`; a bound that is absent does not bind.
     fn clip(&self, x: Self::Value, min: Option<Self::Value>, max: Option<Self::Value>) -> Self::Value {
-        self.op("Clip").input(x).maybe(min).maybe(max).one()
+        self.op(op::Clip).input(x).maybe(min).maybe(max).one()
     }
 
     /// `Transpose`; nothing when `perm` is the identity.
@@ -308,7 +309,7 @@ pub trait Emit: Sized {
             return x;
         }
         let perm: Vec<i64> = perm.iter().map(|p| *p as i64).collect();
-        self.op("Transpose").input(x).ints("perm", &perm).one()
+        self.op(op::Transpose).input(x).perm(&perm).one()
     }
 
     /// `Reshape` to constant dimensions: -1 is inferred, 0 keeps the dimension.
@@ -318,17 +319,17 @@ pub trait Emit: Sized {
 
     /// `Reshape` to extents that are known at run time: an i64 vector.
     fn reshape_dynamic(&self, x: Self::Value, shape: Self::Value) -> Self::Value {
-        self.op("Reshape").input(x).input(shape).one()
+        self.op(op::Reshape).input(x).input(shape).one()
     }
 
     /// `Expand` to an i64 vector of extents.
     fn expand(&self, x: Self::Value, shape: Self::Value) -> Self::Value {
-        self.op("Expand").input(x).input(shape).one()
+        self.op(op::Expand).input(x).input(shape).one()
     }
 
     /// `Tile`; `repeats` is an i64 vector.
     fn tile(&self, x: Self::Value, repeats: Self::Value) -> Self::Value {
-        self.op("Tile").input(x).input(repeats).one()
+        self.op(op::Tile).input(x).input(repeats).one()
     }
 
     /// `Unsqueeze`; axes of the result.
@@ -336,7 +337,7 @@ pub trait Emit: Sized {
         if axes.is_empty() {
             return x;
         }
-        self.op("Unsqueeze").input(x).input(self.ints(axes)).one()
+        self.op(op::Unsqueeze).input(x).input(self.ints(axes)).one()
     }
 
     /// `Squeeze` of axes whose extent is 1.
@@ -344,14 +345,14 @@ pub trait Emit: Sized {
         if axes.is_empty() {
             return x;
         }
-        self.op("Squeeze").input(x).input(self.ints(axes)).one()
+        self.op(op::Squeeze).input(x).input(self.ints(axes)).one()
     }
 
     /// `Concat`; a single value is returned as it is.
     fn concat(&self, values: &[Self::Value], axis: i64) -> Self::Value {
         match values {
             [single] => *single,
-            _ => self.op("Concat").inputs(values.iter().copied()).int("axis", axis).one(),
+            _ => self.op(op::Concat).inputs(values.iter().copied()).axis(axis).one(),
         }
     }
 
@@ -371,34 +372,34 @@ pub trait Emit: Sized {
     ) -> Self::Value {
         let axis = self.ints(&[axis]);
         let step = (step != 1).then(|| self.ints(&[step]));
-        self.op("Slice").input(x).input(start).input(end).input(axis).maybe(step).one()
+        self.op(op::Slice).input(x).input(start).input(end).input(axis).maybe(step).one()
     }
 
     /// `Gather` along `axis`.
     fn gather(&self, x: Self::Value, indices: Self::Value, axis: i64) -> Self::Value {
-        self.op("Gather").input(x).input(indices).int("axis", axis).one()
+        self.op(op::Gather).input(x).input(indices).axis(axis).one()
     }
 
     /// A reduction such as `ReduceSum` over `axes`; none of them reduces over all axes.
-    fn reduce(&self, op: &str, x: Self::Value, axes: &[i64], keepdim: bool) -> Self::Value {
+    fn reduce<'a>(&self, op: impl Operator<'a>, x: Self::Value, axes: &[i64], keepdim: bool) -> Self::Value {
         let axes = (!axes.is_empty()).then(|| self.ints(axes));
-        self.op(op).input(x).maybe(axes).int("keepdims", i64::from(keepdim)).one()
+        self.op(op.named()).input(x).maybe(axes).int("keepdims", i64::from(keepdim)).one()
     }
 
     /// `Softmax` along `axis`.
     fn softmax(&self, x: Self::Value, axis: i64) -> Self::Value {
-        self.op("Softmax").input(x).int("axis", axis).one()
+        self.op(op::Softmax).input(x).axis(axis).one()
     }
 
     /// `ConstantOfShape`: `shape` (an i64 vector at run time) filled with the constant `fill`, a
     /// one-element tensor.
     fn constant_of_shape(&self, shape: Self::Value, fill: Self::Value) -> Self::Value {
-        self.op("ConstantOfShape").input(shape).tensor("value", fill).one()
+        self.op(op::ConstantOfShape).input(shape).value(fill).one()
     }
 
     /// `Range` of 0-d values.
     fn range(&self, start: Self::Value, limit: Self::Value, delta: Self::Value) -> Self::Value {
-        self.op("Range").input(start).input(limit).input(delta).one()
+        self.op(op::Range).input(start).input(limit).input(delta).one()
     }
 
     /// The extent of one axis at run time, an i64 of shape `[1]`.
@@ -406,7 +407,7 @@ pub trait Emit: Sized {
         if let Dim::Const(n) = self.dim(value, axis) {
             return self.ints(&[n]);
         }
-        self.op("Shape").input(value).int("start", axis as i64).int("end", axis as i64 + 1).one()
+        self.op(op::Shape).input(value).start(axis as i64).end(axis as i64 + 1).one()
     }
 
     /// The shape at run time, an i64 vector; a constant when every extent is a number.
@@ -415,7 +416,7 @@ pub trait Emit: Sized {
             self.shape(value).ok().and_then(|s| s.iter().map(|d| d.as_const()).collect::<Option<Vec<_>>>());
         match known {
             Some(shape) => self.ints(&shape),
-            None => self.op("Shape").input(value).one(),
+            None => self.op(op::Shape).input(value).one(),
         }
     }
 }

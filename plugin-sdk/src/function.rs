@@ -10,8 +10,8 @@ impl<'h> Lower<'h> {
     /// Begins a call of the local function `name` in `domain`; [`NodeBuilder::body`] defines it.
     ///
     /// ```ignore
-    /// let [y] = cx.function("mylib", "Swish").input(x).float("beta", beta).body(|cx, [x]| {
-    ///     let beta = cx.op("Constant").refer("value_float", "beta").one();
+    /// let [y] = cx.function("mylib", "Swish").input(x).beta(beta).body(|cx, [x]| {
+    ///     let beta = cx.op(op::Constant).refer("value_float", "beta").one();
     ///     Ok([x * cx.sigmoid(x * beta)])
     /// })?;
     /// ```
@@ -55,7 +55,7 @@ impl<'h> NodeBuilder<'_, '_, Lower<'h>> {
         outputs: usize,
         body: impl FnOnce(&Lower<'h>, &[Value]) -> Res<Vec<Value>>,
     ) -> Res<Vec<Value>> {
-        let Self { cx, node } = self;
+        let Self { cx, node, .. } = self;
         let (begin, end) = (cx.host().begin_function, cx.host().end_function);
         let mut formal = vec![ABSENT; inputs];
         let sink = RSliceMut::from_mut_slice(&mut formal);

@@ -56,6 +56,7 @@ mod literal;
 pub mod log;
 mod lower;
 mod metadata;
+pub mod op;
 mod operators;
 pub mod options;
 mod origin;
@@ -114,6 +115,6 @@ pub mod prelude {
     pub use crate::{
         Arg, Attribute, Axes, Axis, DType, Dim, Edit, Emit, GraphArg, GraphView, Kind, Lower, Matched,
         NodeRef, Operand, Refusal, Res, Rewrite, Scalar, Str, SymInt, Term, Traits, Value, ValueRef, compose,
-        lowering, pass, rules, simple,
+        lowering, op, op::Operator, pass, rules, simple,
     };
 }

@@ -3,6 +3,7 @@
 use crate::abi::lowering::{ShapeView, dim_op};
 use crate::abi::status;
 use crate::lent::Lent;
+use crate::op;
 use crate::{Dim, Emit, Lower, Range, SymInt, Value};
 use onnxport_abi::RSlice;
 
@@ -132,7 +133,7 @@ impl Lower<'_> {
             }
         }
         let target = self.dims_value(&target);
-        let node = self.op("Reshape").input(value).input(target);
-        if empty { node.int("allowzero", 1).one() } else { node.one() }
+        let node = self.op(op::Reshape).input(value).input(target);
+        if empty { node.allowzero(1).one() } else { node.one() }
     }
 }

@@ -14,7 +14,7 @@ use onnxport_sdk::prelude::*;
 /// `x * sigmoid(beta * x)`.
 fn swish(cx: &Lower, x: Value, beta: f64) -> Res<Value> {
     let [y] = cx.function("local", "Swish").input(x).float("beta", beta).body(|cx, [x]| {
-        let beta = cx.op("Constant").refer("value_float", "beta").one();
+        let beta = cx.op(op::Constant).refer("value_float", "beta").one();
         Ok([x * cx.sigmoid(x * beta)])
     })?;
     Ok(y)
@@ -32,13 +32,13 @@ fn gated(cx: &Lower, x: Value, flag: Value, dim: i64) -> Res<(Value, Value)> {
         cx.function("local", "Gated").input(x).input(flag).int("dim", dim).body(|cx, [x, flag]| {
             let unused = cx.float(7.0, DType::F32);
             cx.add(x, unused);
-            let soft = cx.op("Softmax").input(x).refer("axis", "dim").one();
+            let soft = cx.op(op::Softmax).input(x).refer("axis", "dim").one();
             let two = cx.float(2.0, DType::F32);
             let twice = cx.mul(x, two);
             let swished = swish(cx, twice, 0.5)?;
             let then = cx.block(|cx| Ok(vec![cx.neg(swished)]))?;
             let other = cx.block(|cx| Ok(vec![cx.mul(swished, two)]))?;
-            let y = cx.op("If").input(flag).block("then_branch", then).block("else_branch", other).one();
+            let y = cx.op(op::If).input(flag).then_branch(then).else_branch(other).one();
             Ok([soft, y])
         })?;
     Ok((soft, y))
@@ -93,7 +93,7 @@ fn mistaken(cx: &Lower, x: Value) -> Res<Value> {
         .function("local", "Mistaken")
         .input(x)
         .float("dim", 1.0)
-        .body(|cx, [x]| Ok([cx.op("Softmax").input(x).refer("axis", "dim").one()]))?;
+        .body(|cx, [x]| Ok([cx.op(op::Softmax).input(x).refer("axis", "dim").one()]))?;
     Ok(y)
 }
 

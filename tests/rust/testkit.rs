@@ -57,14 +57,14 @@ fn rows(cx: &Lower, x: Value) -> Res<Value> {
     let shape = cx.shape(x)?;
     let columns = cx.dim_mul(shape[1], shape[2]);
     let target = cx.dims_value(&[shape[0], columns]);
-    Ok(cx.op("Reshape").input(x).input(target).one())
+    Ok(cx.op(op::Reshape).input(x).input(target).one())
 }
 
 #[lowering("kit.branch.default")]
 fn branch(cx: &Lower, x: Value, flag: Value) -> Res<Value> {
     let negative = cx.block(|cx| Ok(vec![cx.neg(x)]))?;
     let same = cx.block(|cx| Ok(vec![cx.identity(x)]))?;
-    Ok(cx.op("If").input(flag).block("then_branch", negative).block("else_branch", same).one())
+    Ok(cx.op(op::If).input(flag).then_branch(negative).else_branch(same).one())
 }
 
 #[lowering("kit.sizes.default")]
@@ -78,7 +78,7 @@ fn sizes(cx: &Lower, x: Value, shift: Value) -> Res<(Value, Value)> {
 #[lowering("kit.swish.default")]
 fn swish(cx: &Lower, x: Value, beta: f64) -> Res<Value> {
     let [y] = cx.function("kit", "Swish").input(x).float("beta", beta).body(|cx, [x]| {
-        let beta = cx.op("Constant").refer("value_float", "beta").one();
+        let beta = cx.op(op::Constant).refer("value_float", "beta").one();
         Ok([x * cx.sigmoid(x * beta)])
     })?;
     Ok(y)

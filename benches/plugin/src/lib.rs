@@ -8,7 +8,7 @@ fn ask(cx: &Lower, x: Value, times: i64) -> Res<Value> {
     for _ in 0..times {
         std::hint::black_box(cx.fact(x));
     }
-    Ok(cx.op("Identity").input(x).one())
+    Ok(cx.op(op::Identity).input(x).one())
 }
 
 onnxport_sdk::export_plugin! { id: "bench", schemas: "bench::ask(Tensor x, int times) -> Tensor\n" }

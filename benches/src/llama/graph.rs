@@ -111,12 +111,12 @@ impl Graph {
 
     fn attention(&mut self, x: &str, hidden: u64, weight: &dyn Fn(&str) -> String) -> String {
         let heads = hidden / HEAD;
-        let (stream, split, turned) =
+        let (stream, split, transposed) =
             ([1, TOKENS, hidden], [1, TOKENS, heads, HEAD], [1, heads, TOKENS, HEAD]);
         let qkv = ["q", "k", "v"].map(|name| {
             let y = self.linear(x, &weight(name), &stream);
             let y = self.reshape("view.default", &y, &split);
-            self.transpose(&y, &turned)
+            self.transpose(&y, &transposed)
         });
         let [q, k, v] = &qkv;
         let inputs = [
@@ -127,7 +127,7 @@ impl Graph {
             ("dropout_p", json!({ "as_float": 0.0 })),
             ("is_causal", json!({ "as_bool": true })),
         ];
-        let y = self.call("scaled_dot_product_attention.default", &inputs, &turned);
+        let y = self.call("scaled_dot_product_attention.default", &inputs, &transposed);
         let y = self.transpose(&y, &split);
         let y = self.reshape("reshape.default", &y, &stream);
         self.linear(&y, &weight("o"), &stream)

@@ -21,7 +21,7 @@ pub struct Llama {
     /// Whether the weights are numbers.
     filled: bool,
     /// Whether the weights of products lie in the archive column by column.
-    turned: bool,
+    transposed: bool,
 }
 
 /// The number of words.
@@ -45,7 +45,7 @@ impl Llama {
         let ends = 2 * VOCABULARY * hidden * 4;
         let layer = 4 * (4 * hidden * hidden + 3 * hidden * inner);
         let layers = ((bytes.saturating_sub(ends) + layer / 2) / layer).max(1);
-        Self { hidden, inner, layers, filled: false, turned: false }
+        Self { hidden, inner, layers, filled: false, transposed: false }
     }
 
     /// The same with numbers between -2 and 2 as weights, which take their space on the disk.
@@ -57,14 +57,14 @@ impl Llama {
     /// The same with the weights of products stored column by column: `[rows, columns]` with the strides
     /// `[1, rows]`.
     #[must_use]
-    pub fn turned(self) -> Self {
-        Self { turned: true, ..self }
+    pub fn transposed(self) -> Self {
+        Self { transposed: true, ..self }
     }
 
     /// The strides of a weight in elements.
     fn strides(&self, name: &str, shape: &[u64]) -> Vec<u64> {
         match shape {
-            [rows, _] if self.turned && name != graph::EMBEDDING => vec![1, *rows],
+            [rows, _] if self.transposed && name != graph::EMBEDDING => vec![1, *rows],
             _ => (1..=shape.len()).map(|axis| shape.iter().skip(axis).product()).collect(),
         }
     }
@@ -94,19 +94,19 @@ mod tests {
     fn weights_are_numbers_and_lie_as_they_were_asked_for() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("llama.pt2");
-        let llama = Llama { hidden: 128, inner: 256, layers: 1, filled: true, turned: true };
+        let llama = Llama { hidden: 128, inner: 256, layers: 1, filled: true, transposed: true };
         llama.write(&path).unwrap();
         let archive = pt2::read(&path).unwrap();
-        let mut turned = 0;
+        let mut transposed = 0;
         for spec in &archive.program.signature.inputs {
             let InputKind::Parameter(name) = &spec.kind else { continue };
             let weight = &archive.program.tensors[name];
-            turned += usize::from(weight.strides.is_some());
+            transposed += usize::from(weight.strides.is_some());
             let bytes = weight.read().unwrap();
             let values = bytes.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b));
             assert!(values.clone().all(|value| value.abs() < 2.0) && values.clone().any(|v| v != 0.0));
         }
-        assert_eq!(turned, 8);
+        assert_eq!(transposed, 8);
     }
 
     #[test]

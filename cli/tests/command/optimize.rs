@@ -140,11 +140,11 @@ fn rules_that_other_options_allow_are_named() {
         .map(|rule| (rule["name"].as_str().unwrap_or_default(), &rule["places"], &rule["with"]))
         .collect();
     let (opset, target) = (json!({ "opset": 23 }), json!({ "target": "onnxruntime" }));
-    assert_eq!(unused, [("rms_norm", &json!(1), &opset), ("mish_written_out", &json!(1), &target)], "{said}");
+    assert_eq!(unused, [("rms_norm", &json!(1), &opset), ("decompose_mish", &json!(1), &target)], "{said}");
     assert!(before.contains("\nopset 20\n") && before.contains("Mish("), "{before}");
     let shown = onnxport(&["optimize", &at("m.onnx"), "-o", &at("n.onnx")]);
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
-    let line = "not used  rms_norm 1 (--opset 23), mish_written_out 1 (--target onnxruntime)\n";
+    let line = "not used  rms_norm 1 (--opset 23), decompose_mish 1 (--target onnxruntime)\n";
     assert!(shown.contains(line), "{shown}");
     // The named option has the announced effect.
     let (after, said) = optimised(&at, &["--target", "onnxruntime"]);

@@ -3,7 +3,7 @@ use std::ffi::c_void;
 use onnxport_abi::graph::{GraphContext, GraphHost, NOTHING, NodeView};
 use onnxport_abi::status;
 use onnxport_abi::{RSlice, RStr};
-use onnxport_sdk::{Attribute, DType, Dim, GraphSession, Range};
+use onnxport_sdk::{Attribute, DType, Dim, GraphSession, Range, op};
 
 use super::{Access, Frame, host_table, with};
 use crate::ir::{Def, Model, NodeId};
@@ -54,7 +54,7 @@ fn a_graph_is_read_as_it_stands() {
             (matmul.exported().as_str(), matmul.target().as_str(), matmul.module().as_str()),
             ("linear", "aten.linear.default", "fc")
         );
-        assert!(gelu.is_in("com.microsoft", "Gelu") && !gelu.is("Gelu"));
+        assert!(gelu.is_in("com.microsoft", "Gelu") && !gelu.is(op::Gelu));
         assert_eq!(reduce.int("keepdims"), Some(1));
         assert_eq!(reduce.attribute("axis"), Attribute::None);
         assert_eq!(choose.attributes(), ["else_branch", "then_branch"]);

@@ -10,7 +10,7 @@ use onnxport_sdk::prelude::*;
 #[pass(class = bounded(relative = 1e-5))]
 fn conv_to_matmul(cx: &Edit<'_>) -> Res<()> {
     for node in cx.graph().nodes() {
-        if !node.is("Conv") {
+        if !node.is(op::Conv) {
             continue;
         }
         match Conv::read(node) {
@@ -124,7 +124,7 @@ impl<'h> Conv<'h> {
         let mut input = self.input;
         if pads != [0; 4] {
             let pads = cx.ints(&[0, 0, pads[0], pads[1], 0, 0, pads[2], pads[3]]);
-            input = cx.op("Pad").input(input).input(pads).one();
+            input = cx.op(op::Pad).input(input).input(pads).one();
         }
         let padded = [image[0] + pads[0] + pads[2], image[1] + pads[1] + pads[3]];
         let (axes, steps) = (cx.ints(&[2, 3]), cx.ints(&strides));
@@ -136,7 +136,7 @@ impl<'h> Conv<'h> {
             let mut part = input;
             if start != [0, 0] || [end(0), end(1)] != padded || strides != [1, 1] {
                 let (starts, ends) = (cx.ints(&start), cx.ints(&[end(0), end(1)]));
-                let slice = cx.op("Slice").input(input).input(starts).input(ends);
+                let slice = cx.op(op::Slice).input(input).input(starts).input(ends);
                 part = slice.input(axes).input(steps).one();
             }
             seen.push(cx.reshape_dynamic(part, shape));

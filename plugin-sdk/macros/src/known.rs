@@ -1,21 +1,21 @@
 //! Names of operators, which are checked where they are written.
 
+use proc_macro2::Span;
 use syn::{Error, Ident, Result};
 
+use crate::definition::{Operator, find};
 use crate::operators::OPERATORS;
 
 /// Classes of operators that a pattern may name in the place of one.
 const CLASSES: [&str; 3] = ["each", "view", "reduce"];
 
 /// Fails at `op` unless ONNX's own domain has such an operator.
-pub(crate) fn operator(op: &Ident) -> Result<()> {
+pub(crate) fn operator(op: &Ident) -> Result<&'static Operator> {
     let name = op.to_string();
-    if OPERATORS.binary_search(&name.as_str()).is_ok() {
-        return Ok(());
+    if let Some(operator) = find(&name) {
+        return Ok(operator);
     }
-    let near = OPERATORS.iter().min_by_key(|known| distance(&name, known));
-    let near = near.filter(|known| distance(&name, known) <= 2);
-    let hint = near.map_or_else(String::new, |known| format!(" Did you mean `{known}`?"));
+    let hint = near(&name, OPERATORS.iter().map(|known| known.name));
     let message = format!(
         "ONNX has no operator `{name}`.{hint} Write `\"domain\"::{name}` for an operator of another domain, and \
          `\"\"::{name}` for one that ONNX has not had so far."
@@ -23,9 +23,26 @@ pub(crate) fn operator(op: &Ident) -> Result<()> {
     Err(Error::new(op.span(), message))
 }
 
-/// The same, where a class of operators may stand as well.
-pub(crate) fn operator_or_class(op: &Ident) -> Result<()> {
-    if CLASSES.iter().any(|class| op == class) { Ok(()) } else { operator(op) }
+/// The same, where a class of operators may stand as well; `None` for a class.
+pub(crate) fn operator_or_class(op: &Ident) -> Result<Option<&'static Operator>> {
+    if CLASSES.iter().any(|class| op == class) { Ok(None) } else { operator(op).map(Some) }
+}
+
+/// Fails at `span` unless `operator` has the attribute `name`.
+pub(crate) fn attribute(operator: &Operator, name: &str, span: Span) -> Result<()> {
+    if operator.attributes.iter().any(|known| known.name == name) {
+        return Ok(());
+    }
+    let hint = near(name, operator.attributes.iter().map(|known| known.name));
+    let message = format!("`{}` has no attribute `{name}`.{hint}", operator.name);
+    Err(Error::new(span, message))
+}
+
+/// ` Did you mean …?`, if one of `known` differs from `name` in two letters at most.
+fn near(name: &str, known: impl Iterator<Item = &'static str>) -> String {
+    let near = known.min_by_key(|known| distance(name, known));
+    let near = near.filter(|known| distance(name, known) <= 2);
+    near.map_or_else(String::new, |known| format!(" Did you mean `{known}`?"))
 }
 
 /// How many letters have to be changed, added or left out to make one name of the other.
@@ -67,6 +84,35 @@ mod tests {
         assert!(why.contains("`every`"), "{why}");
         let why = simple::expand(quote!("aten.relu.default" => Rellu(self))).unwrap_err().to_string();
         assert!(why.contains("Did you mean `Relu`?"), "{why}");
+    }
+
+    #[test]
+    fn an_unknown_attribute_does_not_compile_in_a_pattern_or_a_replacement() {
+        let why = rule(quote!(Softmax(x, axes = a) => x)).unwrap_err();
+        assert_eq!(why, "`Softmax` has no attribute `axes`. Did you mean `axis`?");
+        let why = rule(quote!(Transpose(x, perm = p) => Transpose(x, permutation = p))).unwrap_err();
+        assert_eq!(why, "`Transpose` has no attribute `permutation`.");
+        rule(quote!(Gemm(x, y, transA = 1) => Gemm(x, y, alpha = 2.0))).unwrap();
+        rule(quote!("com.example"::Softmax(x, axes = a) => "com.example"::Softmax(x, other = a))).unwrap();
+        rule(quote!(""::Softmax(x, axes = a) => ""::Softmax(x, other = a))).unwrap();
+    }
+
+    #[test]
+    fn a_rule_that_another_one_shadows_does_not_compile() {
+        let both = |first: TokenStream, second: TokenStream| {
+            let item = quote! { #[doc = "A."] a: #first; #[doc = "B."] b: #second };
+            rules::expand(item).map(|_| ()).map_err(|error| error.to_string())
+        };
+        let why = both(quote!(Neg(x) => Abs(x)), quote!(Neg(Neg(x)) => x)).unwrap_err();
+        assert_eq!(why, "`b` is never tried: `a` matches wherever it does");
+        // The first may refuse, or comes later.
+        both(quote!(Neg(x) if fits(matched) => Abs(x)), quote!(Neg(Neg(x)) => x)).unwrap();
+        both(quote!(Neg(_x) => build), quote!(Neg(Neg(x)) => x)).unwrap();
+        both(quote!(Neg(x) => Cast(x, to = chosen(cx)?)), quote!(Neg(Neg(x)) => x)).unwrap();
+        both(quote!(Neg(Neg(x)) => x), quote!(Neg(x) => Abs(x))).unwrap();
+        let item =
+            quote! { #[doc = "A."] a: Neg(x) => Abs(x); #[doc = "B."] b (priority = 1): Neg(Neg(x)) => x };
+        rules::expand(item).unwrap();
     }
 
     #[test]

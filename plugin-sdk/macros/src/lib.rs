@@ -1,6 +1,7 @@
 //! `#[lowering]`, `simple!`, `rules!` and `#[pass]`: registration without glue.
 
 mod class;
+mod definition;
 mod known;
 mod lowering;
 mod operators;
@@ -118,4 +119,11 @@ pub fn rules(item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn pass(attribute: TokenStream, item: TokenStream) -> TokenStream {
     pass::expand(attribute.into(), item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Expands to the SDK's types of operators. For the SDK itself.
+#[doc(hidden)]
+#[proc_macro]
+pub fn operator_types(_item: TokenStream) -> TokenStream {
+    definition::types().into()
 }

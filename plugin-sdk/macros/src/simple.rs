@@ -46,12 +46,11 @@ impl Parse for Rules {
 pub(crate) fn expand(item: TokenStream) -> Result<TokenStream> {
     let Rules(rules) = syn::parse2(item)?;
     let submissions = rules.iter().map(|Rule { target, op, arguments }| {
-        let op = op.to_string();
         let names: Vec<String> = arguments.iter().map(|n| n.0.to_string()).collect();
         quote! {
             const _: () = {
                 fn lower(cx: &mut ::onnxport_sdk::Lower<'_>) -> ::onnxport_sdk::Res<()> {
-                    ::onnxport_sdk::simple(cx, #op, &[#(#names),*])
+                    ::onnxport_sdk::simple(cx, ::onnxport_sdk::op::#op, &[#(#names),*])
                 }
                 ::onnxport_sdk::inventory::submit! {
                     ::onnxport_sdk::Lowering {

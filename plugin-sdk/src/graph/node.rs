@@ -10,6 +10,7 @@ use onnxport_abi::{RSlice, RStr, Traits};
 use super::{Attribute, BlockRef, GraphView, ValueRef};
 use crate::abi::graph::{NOTHING, NodeView};
 use crate::abi::status;
+use crate::op::Operator;
 
 /// A node of a graph.
 #[derive(Clone, Copy)]
@@ -45,8 +46,8 @@ impl<'h> NodeRef<'h> {
     }
 
     /// Whether this is ONNX's own operator `op`.
-    pub fn is(self, op: &str) -> bool {
-        self.is_in("", op)
+    pub fn is<'a>(self, op: impl Operator<'a>) -> bool {
+        self.is_in("", op.name())
     }
 
     /// Whether this is the operator `op` of `domain`.

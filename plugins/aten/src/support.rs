@@ -4,8 +4,8 @@ use onnxport_sdk::prelude::*;
 
 /// The element type in which `op` computes results of type `dtype`: `dtype` itself, unless ONNX does not define the
 /// operator of it. Lowerings ignore the gaps of runtimes, and bfloat16, which the driver widens.
-pub(crate) fn defined_type(cx: &Lower, op: &str, dtype: DType) -> DType {
-    match (op, dtype) {
+pub(crate) fn defined_type(cx: &Lower, op: impl Operator<'static>, dtype: DType) -> DType {
+    match (op.name(), dtype) {
         ("Celu", DType::F16 | DType::F64) => DType::F32,
         ("Gelu", DType::BF16) | ("IsInf", DType::F16) if cx.opset() < 20 => DType::F32,
         ("Less" | "Greater" | "LessOrEqual" | "GreaterOrEqual" | "Mod", DType::Bool) => DType::U8,
@@ -20,14 +20,14 @@ pub(crate) fn fits_attribute(number: f64, dtype: DType) -> bool {
 }
 
 /// `op` over operands of `dtype`, computed in a type that ONNX defines it of; the result is again of `dtype`.
-pub(crate) fn node(cx: &Lower, op: &str, inputs: &[Value], dtype: DType) -> Value {
+pub(crate) fn node(cx: &Lower, op: impl Operator<'static>, inputs: &[Value], dtype: DType) -> Value {
     let defined = defined_type(cx, op, dtype);
     let inputs: Vec<Value> = inputs.iter().map(|x| cx.cast(*x, defined)).collect();
     cx.cast(cx.op(op).inputs(inputs).one(), dtype)
 }
 
 /// `op` of `x` in the type that the program states for the result.
-pub(crate) fn unary(cx: &Lower, op: &str, x: Value) -> Res<Value> {
+pub(crate) fn unary(cx: &Lower, op: impl Operator<'static>, x: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     Ok(node(cx, op, &[cx.cast(x, dtype)], dtype))
 }
@@ -65,11 +65,11 @@ fn truth(cx: &Lower, x: Value) -> Option<bool> {
 }
 
 /// `Max` or `Min`: NaN wins; of truth values it is `Or` or `And`.
-pub(crate) fn extreme(cx: &Lower, op: &str, a: Value, b: Value, dtype: DType) -> Value {
-    let op = match (dtype, op) {
-        (DType::Bool, "Max") => "Or",
-        (DType::Bool, _) => "And",
-        _ => op,
+pub(crate) fn extreme(cx: &Lower, op: impl Operator<'static>, a: Value, b: Value, dtype: DType) -> Value {
+    let op = match dtype {
+        DType::Bool if op.is(op::Max) => op::Or.named(),
+        DType::Bool => op::And.named(),
+        _ => op.named(),
     };
     node(cx, op, &[a, b], dtype)
 }
@@ -111,9 +111,9 @@ pub(crate) fn saturated(number: Scalar, dtype: DType) -> Scalar {
 pub(crate) fn compress(cx: &Lower, x: Value, mask: Value, axis: Option<i64>) -> Res<Value> {
     let dtype = cx.dtype(x)?;
     let x = if dtype == DType::BF16 { cx.cast(x, DType::F32) } else { x };
-    let node = cx.op("Compress").input(x).input(mask);
+    let node = cx.op(op::Compress).input(x).input(mask);
     let kept = match axis {
-        Some(axis) => node.int("axis", axis).one(),
+        Some(axis) => node.axis(axis).one(),
         None => node.one(),
     };
     Ok(cx.cast(kept, dtype))

@@ -5,7 +5,7 @@ use onnxport_sdk::prelude::*;
 use crate::is_float;
 
 rules! {
-    /// `x * (1 + erf(x / √2)) / 2` is a GELU.
+    /// Fuses `x * (1 + erf(x / √2)) / 2` into a `Gelu`.
     gelu (class = bounded(relative = 1e-6, ulps = 4), opset = 20..):
         let erf = Erf((Div(x, 1.4142135623730951 ~ 1e-6) | Mul(x, 0.7071067811865476 ~ 1e-6)));
         let whole = Add(erf, 1);
@@ -16,7 +16,8 @@ rules! {
         if is_float(x, 20)
         => Gelu(x);
 
-    /// `x * (1 + tanh(√(2/π) * (x + 0.044715 * x³))) / 2` is a GELU by way of `tanh`; the cubic has several spellings.
+    /// Fuses `x * (1 + tanh(√(2/π) * (x + 0.044715 * x³))) / 2` into a `Gelu` with the `tanh` approximation. The cubic
+    /// is recognized in several forms.
     gelu_tanh (class = bounded(relative = 1e-6, ulps = 4), opset = 20..):
         let square = (Mul(x, x) | Pow(x, 2));
         let cube = (Mul(square, x) | Pow(x, 3));
@@ -37,13 +38,13 @@ rules! {
         if is_float(x, 20)
         => Gelu(x, approximate = "tanh");
 
-    /// `x * clip(x + 3, 0, 6) / 6` is a hard swish.
+    /// Fuses `x * clip(x + 3, 0, 6) / 6` into a `HardSwish`.
     hard_swish (class = bounded(relative = 1e-6, ulps = 4), opset = 14..):
         let six = Clip(Add(x, 3), 0, 6);
         (Mul(x, HardSigmoid(x, alpha = 0.16666667 ~ 1e-6, beta = 0.5)) | Div(Mul(x, six), 6) | Mul(x, Div(six, 6)))
         if is_float(x, 22)
         => HardSwish(x);
 
-    /// `x * tanh(log(1 + eˣ))` is a Mish.
+    /// Fuses `x * tanh(log(1 + eˣ))` into a `Mish`.
     mish (class = bounded(relative = 1e-6, ulps = 4), opset = 18..): Mul(x, Tanh(Softplus(x))) if is_float(x, 22) => Mish(x);
 }

@@ -5,7 +5,7 @@ use onnxport_sdk::prelude::*;
 use crate::{is_short, single};
 
 rules! {
-    /// `softmax(q kᵀ * scale + mask) v` is an attention.
+    /// Fuses `softmax(q kᵀ * scale + mask) v` into an `Attention`.
     attention (class = bounded(relative = 1e-5, ulps = 32, finite), opset = 23..):
         let scores = MatMul(q: [B, H, S, D], Transpose(k: [B, H, L, D], perm = [0, 1, 3, 2]));
         let scaled = (Mul(scores, const factor) | Div(scores, const root));

@@ -5,7 +5,8 @@ use onnxport_sdk::prelude::*;
 use crate::{is_last, single};
 
 rules! {
-    /// An RMS normalization of a value that is cast to f32, cast back and scaled: the operator does the same itself.
+    /// Removes the casts of an RMS normalization that casts its operand to float32 and its result back: the operator
+    /// computes in float32 itself.
     rms_norm_in_f32 (class = bounded(ulps = 2), opset = 23..):
         let wide = Cast(x: [.., D], to = _wide, ..);
         let root = Sqrt(Add(ReduceMean((Mul(wide, wide) | Pow(wide, 2)), const axes), const epsilon));

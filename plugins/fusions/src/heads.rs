@@ -6,8 +6,8 @@ use crate::runtime::single_precision;
 use crate::scalar;
 
 rules! {
-    /// `softmax(q kᵀ * scale + bias) v` of heads that were divided from one axis. The operator takes them undivided; beside
-    /// operands that have their heads already, as those of a cache, it gains nothing.
+    /// Fuses `softmax(q kᵀ * scale + bias) v` of heads that were split from one axis into a `MultiHeadAttention`, which
+    /// takes the unsplit operands. It gains nothing if an operand, such as a cache, has separate heads already.
     multi_head_attention (class = target("onnxruntime", relative = 1e-5)):
         let query = shared Transpose(q: [B, S, H, D], perm = [0, 2, 1, 3]);
         let keys = (
@@ -105,7 +105,7 @@ fn joined<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>) -> Res<ValueRef<'h>> {
     let [batch, length, heads, width] = shape.as_slice() else { return Err("it has no four axes".into()) };
     let both = heads.as_const().zip(width.as_const()).and_then(|(heads, width)| heads.checked_mul(width));
     let both = both.ok_or("the heads are not known")?;
-    let before = x.producer().filter(|(node, _)| node.is("Reshape")).and_then(|(node, _)| node.input(0));
+    let before = x.producer().filter(|(node, _)| node.is(op::Reshape)).and_then(|(node, _)| node.input(0));
     let whole = [*batch, *length, Dim::Const(both)];
     let is_whole = |shape: Vec<Dim>| shape == whole && !shape.contains(&Dim::Unknown);
     Ok(match before {

@@ -3,25 +3,28 @@
 use onnxport_sdk::prelude::*;
 
 rules! {
-    /// A block of channels that becomes a block of pixels; the channels of a block are adjacent.
+    /// Fuses the rearrangement of channels into blocks of pixels into a `DepthToSpace`, if the channels of a block are
+    /// adjacent.
     depth_to_space (class = exact, opset = 13..):
         let blocks = Reshape(x, _, ..);
-        let turned = Transpose(blocks: [B, C, R, R, H, W], perm = [0, 1, 4, 2, 5, 3]);
-        Reshape(turned: [B, C, H, R, W, R], _, ..) if are_blocks(Some(x), matched.root().output(0), [B, C, R, H, W])
+        let transposed = Transpose(blocks: [B, C, R, R, H, W], perm = [0, 1, 4, 2, 5, 3]);
+        Reshape(transposed: [B, C, H, R, W, R], _, ..) if are_blocks(Some(x), matched.root().output(0), [B, C, R, H, W])
         => DepthToSpace(x, blocksize = R.as_const().ok_or("the block is not known")?, mode = "CRD");
 
-    /// The same, if equal positions in the blocks are adjacent.
-    depth_to_space_by_places (class = exact, opset = 13..):
+    /// Fuses the rearrangement of channels into blocks of pixels into a `DepthToSpace`, if equal positions in the
+    /// blocks are adjacent.
+    depth_to_space_dcr (class = exact, opset = 13..):
         let blocks = Reshape(x, _, ..);
-        let turned = Transpose(blocks: [B, R, R, C, H, W], perm = [0, 3, 4, 1, 5, 2]);
-        Reshape(turned: [B, C, H, R, W, R], _, ..) if are_blocks(Some(x), matched.root().output(0), [B, C, R, H, W])
+        let transposed = Transpose(blocks: [B, R, R, C, H, W], perm = [0, 3, 4, 1, 5, 2]);
+        Reshape(transposed: [B, C, H, R, W, R], _, ..) if are_blocks(Some(x), matched.root().output(0), [B, C, R, H, W])
         => DepthToSpace(x, blocksize = R.as_const().ok_or("the block is not known")?);
 
-    /// A block of pixels that becomes a block of channels, with the pixels before the channels.
+    /// Fuses the rearrangement of blocks of pixels into channels into a `SpaceToDepth`, with the pixels before the
+    /// channels.
     space_to_depth (class = exact, opset = 13..):
         let blocks = Reshape(x, _, ..);
-        let turned = Transpose(blocks: [B, C, H, R, W, R], perm = [0, 3, 5, 1, 2, 4]);
-        Reshape(turned: [B, R, R, C, H, W], _, ..) if are_blocks(matched.root().output(0), Some(x), [B, C, R, H, W])
+        let transposed = Transpose(blocks: [B, C, H, R, W, R], perm = [0, 3, 5, 1, 2, 4]);
+        Reshape(transposed: [B, R, R, C, H, W], _, ..) if are_blocks(matched.root().output(0), Some(x), [B, C, R, H, W])
         => SpaceToDepth(x, blocksize = R.as_const().ok_or("the block is not known")?);
 }
 

@@ -5,14 +5,14 @@ use onnxport_sdk::prelude::*;
 use crate::{is_float, is_last, single};
 
 rules! {
-    /// `x / √(mean(x²) + ε)`, scaled, is an RMS normalisation.
+    /// Fuses `x / √(mean(x²) + ε)`, scaled, into an RMS normalization.
     rms_norm (class = bounded(relative = 1e-5, ulps = 16), opset = 23..):
         let root = Sqrt(Add(ReduceMean((Mul(x: [.., D], x) | Pow(x: [.., D], 2)), const axes), const epsilon));
         Mul((Div(x, root) | Mul(x, (Reciprocal(root) | Div(1, root)))), scale: [D])
         if is_float(x, 17).and_then(|()| is_last(axes, x)).and_then(|()| is_whole(matched, x))
         => RMSNormalization(x, scale, axis = -1, epsilon = single(epsilon));
 
-    /// `(x - mean(x)) / √(variance(x) + ε)`, scaled and shifted, is a layer normalisation.
+    /// Fuses `(x - mean(x)) / √(variance(x) + ε)`, scaled and shifted, into a `LayerNormalization`.
     layer_norm (class = bounded(relative = 1e-5, ulps = 16), opset = 18..):
         let centred = Sub(x: [.., D], ReduceMean(x, const axes));
         let variance = ReduceMean((Mul(centred, centred) | Pow(centred, 2)), const inner);
@@ -22,7 +22,8 @@ rules! {
         if is_float(x, 17).and_then(|()| is_last(axes, x)).and_then(|()| is_last(inner, x))
         => LayerNormalization(x, scale, bias, axis = -1, epsilon = single(epsilon));
 
-    /// The same over the spatial axes of an image, with a scale for each channel, is an instance normalization.
+    /// Fuses a normalization over the spatial axes of an image, with a scale for each channel, into an
+    /// `InstanceNormalization`.
     instance_norm (class = bounded(relative = 1e-5, ulps = 16), opset = 18..):
         let centred = Sub(x: [_, C, ..], ReduceMean(x, const axes));
         let variance = ReduceMean((Mul(centred, centred) | Pow(centred, 2)), const inner);
@@ -40,13 +41,13 @@ rules! {
 
 /// Whether an RMS normalization of `x` is not part of a layer normalization, where `x` is centred and the result shifted.
 fn is_whole(matched: &Matched<'_>, x: ValueRef<'_>) -> Res<()> {
-    let made_by = |value: Option<ValueRef<'_>>, op: &str| {
+    let made_by = |value: Option<ValueRef<'_>>, op: op::Named<'_>| {
         value.and_then(ValueRef::producer).is_some_and(|(node, _)| node.is(op))
     };
-    let centred =
-        made_by(Some(x), "Sub") && x.producer().is_some_and(|(node, _)| made_by(node.input(1), "ReduceMean"));
+    let (sub, mean) = (op::Sub.named(), op::ReduceMean.named());
+    let centred = made_by(Some(x), sub) && x.producer().is_some_and(|(node, _)| made_by(node.input(1), mean));
     let shifted =
-        matched.root().output(0).and_then(ValueRef::only_use).is_some_and(|(node, _)| node.is("Add"));
+        matched.root().output(0).and_then(ValueRef::only_use).is_some_and(|(node, _)| node.is(op::Add));
     if centred && shifted { Err("it is a part of a layer normalisation".into()) } else { Ok(()) }
 }
 

@@ -6,20 +6,20 @@ use onnxport_sdk::prelude::*;
 use crate::is_float;
 
 rules! {
-    /// A product of two tensors, summed along one axis, is a product of matrices: axes are exchanged where the
-    /// equation has them in another order.
+    /// Replaces an `Einsum` of two tensors that sums along one axis by a `MatMul`, with transposes where the equation
+    /// orders axes differently.
     einsum_product (class = bounded(relative = 1e-5, ulps = 4), opset = 13..):
         Einsum(a, b, equation = equation) if is_float(a, 13) => product(cx, a, b, equation);
 
-    /// The products of a value with three weights are one product, which is split. The packed weight is made when
-    /// the model is written. It gains nothing by itself, and runs where it is asked for.
+    /// Merges the products of a value with three weights into one product, which is split. The packed weight is created
+    /// when the model is written. It gains nothing by itself, and runs only on request.
     packed_qkv (opset = 13..):
         (MatMul(x, const q: [D, Q]), MatMul(x, const k: [D, K]), MatMul(x, const v: [D, V]))
         if has_three_axes(x)
         => split(cx, cx.matmul(x, Weight::concat(&[q, k, v].map(ValueRef::weight), 1).value()?), [Q, K, V]);
 
-    /// The same with the weights as PyTorch's linear layers have them, a row for each output: they lie one behind the
-    /// other in the packed one.
+    /// Merges three linear layers of the same value, as `packed_qkv` does. Their weights have a row for each output and
+    /// are concatenated.
     packed_linears (opset = 13..):
         (
             MatMul(x, Transpose(const q: [Q, D], perm = [1, 0])),
@@ -43,7 +43,7 @@ fn has_three_axes(x: ValueRef<'_>) -> Res<()> {
 fn split<'h>(cx: &Rewrite<'h>, product: ValueRef<'h>, widths: [Dim; 3]) -> Res<Vec<ValueRef<'h>>> {
     let widths: Option<Vec<i64>> = widths.into_iter().map(Dim::as_const).collect();
     let widths = widths.ok_or("a weight has a width that is not known")?;
-    Ok(cx.op("Split").input(product).input(cx.ints(&widths)).int("axis", -1).many(3))
+    Ok(cx.op(op::Split).input(product).input(cx.ints(&widths)).axis(-1).many(3))
 }
 
 /// The product of matrices that `equation` says.

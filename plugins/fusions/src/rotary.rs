@@ -6,8 +6,8 @@ use crate::is_short;
 use crate::kernels::pays;
 
 rules! {
-    /// `x * cos + rotated * sin`, where `rotated` is `x` with its halves exchanged and one negated, is a rotary
-    /// embedding. In half precision the angles are f32, and their cosines and sines are cast.
+    /// Fuses `x * cos + rotated * sin`, where `rotated` is `x` with swapped halves, one of them negated, into a
+    /// `RotaryEmbedding`. In half precision the angles are float32, and their cosines and sines are cast.
     rotary (class = bounded(relative = 1e-6, ulps = 4), opset = 23..):
         let angles = shared Concat(half: [B, S, W], half, axis = last);
         let cos = shared Unsqueeze(shared maybe Cast(shared Cos(angles), to = _narrow, ..), 1);
@@ -18,8 +18,9 @@ rules! {
         if is_short(x).and_then(|()| rotates([W, D], [last, turn], [middle, end, axis], step))
         => embedded(cx, x, half);
 
-    /// `x * cos + rotated * sin`, where `rotated` is `x` with its halves exchanged and one negated, and all rows of the
-    /// batch have the same positions: the same products and sums, at every opset. In half precision they are rounded once.
+    /// Fuses `x * cos + rotated * sin`, where `rotated` is `x` with swapped halves, one of them negated, and all rows
+    /// of the batch have the same positions, into ONNX Runtime's `RotaryEmbedding`, at every opset. In half precision
+    /// results are rounded once.
     rotary_of_runtime (class = target("onnxruntime", relative = 1e-6, ulps = 4)):
         let angles = shared Concat(half: [1, S, W], half, axis = last);
         let cos = shared Unsqueeze(shared maybe Cast(shared Cos(angles), to = _narrow, ..), 1);
@@ -70,13 +71,13 @@ fn rotates(
 /// `x: [B, H, S, D]`, rotated by the angles `half: [B, S, D / 2]`, whose cosines and sines take the type of `x`.
 fn embedded<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, half: ValueRef<'h>) -> Res<ValueRef<'h>> {
     let [cos, sin] = tables(cx, x, half)?;
-    Ok(cx.op("RotaryEmbedding").input(x).input(cos).input(sin).one())
+    Ok(cx.op(op::RotaryEmbedding).input(x).input(cos).input(sin).one())
 }
 
 /// The cosines and sines of `angles`, in the type of `x`.
 fn tables<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, angles: ValueRef<'h>) -> Res<[ValueRef<'h>; 2]> {
     let (dtype, own) = (cx.dtype(x)?, cx.dtype(angles)?);
-    Ok(["Cos", "Sin"].map(|op| {
+    Ok([op::Cos.named(), op::Sin.named()].map(|op| {
         let made = cx.op(op).input(angles).one();
         if dtype == own { made } else { cx.cast(made, dtype) }
     }))

@@ -6,37 +6,38 @@ use onnxport_sdk::prelude::*;
 use crate::kernels::pays;
 
 rules! {
-    /// A sum in front of a layer normalisation. ONNX Runtime joins `Add` with it, into a kernel that is slower than both;
-    /// `Sum` it leaves alone.
+    /// Replaces an `Add` before a `LayerNormalization` by a `Sum`. ONNX Runtime fuses the `Add` into a kernel that is
+    /// slower than both.
     layer_norm_of_sum (class = target("onnxruntime")):
         let sum = Add(x: [.., D], skip: [.., D]);
         (norm @ LayerNormalization(sum, scale, bias?, ..), sum)
         if single_precision(x, "LayerNormalization of a Sum")
         => of_sum(cx, norm, x, skip);
 
-    /// A bias in front of a Gelu. ONNX Runtime joins `Add` with it, into a kernel that is slower than both for several rows;
-    /// `Sum` it leaves alone.
+    /// Replaces an `Add` before a `Gelu` by a `Sum`. ONNX Runtime fuses the `Add` into a kernel that is slower than
+    /// both for several rows.
     gelu_of_sum (class = target("onnxruntime"), opset = 20..):
         Gelu(Add(x: [.., D], const bias: [D]), approximate = "none") if has_rows(x)
         => Gelu(Sum(x, bias));
 
-    /// A PReLU as a choice, bit for bit.
-    prelu_written_out (class = target("onnxruntime")):
+    /// Decomposes a `PRelu` into a `Where`, bit for bit.
+    decompose_prelu (class = target("onnxruntime")):
         PRelu(x, slope) if single_precision(x, "PRelu, written out")
         => { cx.select(cx.less(x, 0.0), x * slope, x) };
 
-    /// A Softplus as `max(x, 0) + log(1 + e^-|x|)`, which does not overflow.
-    softplus_written_out (class = target("onnxruntime", relative = 1e-6)):
+    /// Decomposes a `Softplus` into `max(x, 0) + log(1 + e^-|x|)`, which does not overflow.
+    decompose_softplus (class = target("onnxruntime", relative = 1e-6)):
         Softplus(x) if single_precision(x, "Softplus, written out")
         => { cx.relu(x) + cx.log(cx.exp(-cx.abs(x)) + 1.0) };
 
-    /// A Mish as a quotient: with `n = eˣ (eˣ + 2)` it is `x n / (n + 2)`. From 20 on `x` itself is the nearest number.
-    mish_written_out (class = target("onnxruntime", relative = 1e-6)):
+    /// Decomposes a `Mish` into a quotient: `x n / (n + 2)` with `n = eˣ (eˣ + 2)`. From 20 on, the nearest number is
+    /// `x`.
+    decompose_mish (class = target("onnxruntime", relative = 1e-6)):
         Mish(x) if single_precision(x, "Mish, written out")
         => mish(cx, x);
 
-    /// A group normalisation as an instance normalisation of the groups, scaled and shifted.
-    group_norm_written_out (class = target("onnxruntime", relative = 1e-5), opset = 21..):
+    /// Decomposes a `GroupNormalization` into an `InstanceNormalization` of the groups, scaled and shifted.
+    decompose_group_norm (class = target("onnxruntime", relative = 1e-5), opset = 21..):
         GroupNormalization(x, scale, bias, num_groups = groups, epsilon = epsilon)
         if written_out(x, groups)
         => group_norm(cx, x, [scale, bias], [groups, epsilon]);
@@ -59,9 +60,9 @@ fn has_rows(x: ValueRef<'_>) -> Res<()> {
 
 /// `norm` of the `Sum` of `x` and `skip`, and the sum.
 fn of_sum<'h>(cx: &Rewrite<'h>, norm: NodeRef<'h>, x: ValueRef<'h>, skip: ValueRef<'h>) -> Vec<ValueRef<'h>> {
-    let sum = cx.op("Sum").input(x).input(skip).one();
+    let sum = cx.op(op::Sum).input(x).input(skip).one();
     let attributes = norm.attributes_but(&[]);
-    let node = cx.op("LayerNormalization").input(sum).maybe(norm.input(1)).maybe(norm.input(2));
+    let node = cx.op(op::LayerNormalization).input(sum).maybe(norm.input(1)).maybe(norm.input(2));
     let node = attributes.iter().fold(node, |node, (name, value)| node.set(name, value.clone()));
     vec![node.one(), sum]
 }
@@ -108,7 +109,7 @@ fn group_norm<'h>(
     let width = usize::try_from(count).map_err(|_| "there are no groups")?;
     let flat = cx.reshape(x, &[0, count, flat_extent(x, groups)?]);
     let unit = cx
-        .op("InstanceNormalization")
+        .op(op::InstanceNormalization)
         .input(flat)
         .input(cx.numbers(&vec![1.0; width], DType::F32))
         .input(cx.numbers(&vec![0.0; width], DType::F32))

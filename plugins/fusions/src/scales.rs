@@ -5,7 +5,7 @@ use onnxport_sdk::prelude::*;
 use crate::runtime::single_precision;
 
 rules! {
-    /// A query whose heads become rows is scaled behind the reshape, next to its product with the keys: the runtime then
+    /// Scales a query whose heads become rows after the reshape, next to its product with the keys: the runtime
     /// computes both at once, and rounds once less.
     scaled_rows (class = target("onnxruntime", relative = 1e-6), opset = 13..=22):
         let keys = shared Transpose(_k, perm = [0, 1, 3, 2]);

@@ -6,7 +6,7 @@ rules! {
     // With NaN, runtimes do not agree with themselves about the order.
     #![class = bounded(ulps = 1, finite)]
 
-    /// The first elements of a sort, and their indices, become a `TopK`.
+    /// Replaces the first elements of a sort and their indices by a `TopK`.
     first_of_sorted (opset = 13..):
         let sorted = shared TopK(x, const count, axis = axis, largest = largest, sorted = 1);
         (Slice(sorted, 0, const end, const along, step?), Slice(sorted.1, 0, const until, const beside, pace?))
@@ -17,14 +17,14 @@ rules! {
             .and_then(|()| alike(end, until))
         => firsts(cx, x, end, [axis, largest]);
 
-    /// The first elements of a sort become a `TopK`.
+    /// Replaces the first elements of a sort by a `TopK`.
     first_values_of_sorted (opset = 13..):
         Slice(TopK(x, const count, axis = axis, largest = largest, sorted = 1), 0, const end, const along, step?)
         if keeps(x, axis, along, [count, end]).and_then(|()| each(step))
         => firsts(cx, x, end, [axis, largest]).into_iter().next().ok_or("there is nothing".into());
 
-    /// Where the first of everything in order stood.
-    first_places_of_sorted (opset = 13..):
+    /// Replaces the indices of the first elements of a sort by a `TopK`.
+    first_indices_of_sorted (opset = 13..):
         Slice(TopK(x, const count, axis = axis, largest = largest, sorted = 1).1, 0, const end, const along, step?)
         if keeps(x, axis, along, [count, end]).and_then(|()| each(step))
         => firsts(cx, x, end, [axis, largest]).into_iter().nth(1).ok_or("there is nothing".into());
@@ -76,5 +76,5 @@ fn firsts<'h>(
     end: ValueRef<'h>,
     [axis, largest]: [&Attribute; 2],
 ) -> Vec<ValueRef<'h>> {
-    cx.op("TopK").input(x).input(end).set("axis", axis.clone()).set("largest", largest.clone()).many(2)
+    cx.op(op::TopK).input(x).input(end).set("axis", axis.clone()).set("largest", largest.clone()).many(2)
 }

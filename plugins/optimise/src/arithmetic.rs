@@ -8,70 +8,71 @@ use crate::shapes::keeps_shape;
 rules! {
     #![class = exact]
 
-    /// A product with ones, where the shape stays.
+    /// Removes a multiplication by ones that keeps the shape.
     multiply_by_one: commutative Mul(x, 1) if keeps_shape(matched, x) => x;
 
-    /// A quotient by ones, where the shape stays.
+    /// Removes a division by ones that keeps the shape.
     divide_by_one: Div(x, 1) if keeps_shape(matched, x) => x;
 
-    /// A sum of integers with zeros, if the shape stays. A sum of floats changes -0 to 0.
+    /// Removes an addition of zeros to integers that keeps the shape. For floats it would keep -0, which the addition
+    /// changes to 0.
     add_zero: commutative Add(x, 0) if integers_of_one_shape(matched, x) => x;
 
-    /// A sum of floats with zeros, where the shape stays: -0 stays, which would become 0.
+    /// Removes an addition of zeros to floats that keeps the shape. The addition would change -0 to 0.
     add_zero_float (class = bounded(ulps = 1)): commutative Add(x, 0) if floats_of_one_shape(matched, x) => x;
 
-    /// A difference of integers and zeros, where the shape stays.
+    /// Removes a subtraction of zeros from integers that keeps the shape.
     subtract_zero: Sub(x, 0) if integers_of_one_shape(matched, x) => x;
 
-    /// A power of exponent 1, where the shape stays.
+    /// Removes a power with exponent 1 that keeps the shape.
     power_of_one: Pow(x, 1) if keeps_shape(matched, x) => x;
 
-    /// The negative of a negative.
+    /// Removes two consecutive negations.
     negate_twice: Neg(Neg(x)) => x;
 
-    /// A relu of a relu.
+    /// Removes the second of two consecutive `Relu`s.
     relu_twice: Relu(Relu(x)) => Relu(x);
 
-    /// A magnitude does not see a sign.
-    magnitude_of_signed: Abs((Neg(x) | Abs(x))) => Abs(x);
+    /// Removes a negation or an absolute value before an absolute value.
+    abs_of_signed: Abs((Neg(x) | Abs(x))) => Abs(x);
 
-    /// A sign of a sign.
+    /// Removes the second of two consecutive `Sign`s.
     sign_twice: Sign(Sign(x)) => Sign(x);
 
-    /// Rounding a rounded number.
+    /// Removes a rounding of a rounded value.
     round_twice:
         let rounded = (Floor(_x) | Ceil(_x) | Round(_x));
         (Floor(rounded) | Ceil(rounded) | Round(rounded)) => inner_value(cx);
 
-    /// A sum with a negative is a difference.
+    /// Replaces the addition of a negated value by a subtraction.
     add_negative: Add(x, Neg(y)) => Sub(x, y);
 
-    /// A difference to a negative is a sum.
+    /// Replaces the subtraction of a negated value by an addition.
     subtract_negative: Sub(x, Neg(y)) => Add(x, y);
 
-    /// A product of negatives.
+    /// Removes the negations of both factors of a product.
     multiply_negatives: Mul(Neg(x), Neg(y)) => Mul(x, y);
 
-    /// A quotient of negatives; that of integers may overflow.
+    /// Removes the negations of both operands of a quotient of floats. For integers the quotient may overflow.
     divide_negatives: Div(Neg(x), Neg(y)) if floats(x) => Div(x, y);
 
-    /// The negative of a difference of integers; of floats, it is another zero.
+    /// Replaces a negated difference of integers by the reverse difference. For floats the sign of zero would differ.
     negate_difference: Neg(Sub(x, y)) if integers(x) => Sub(y, x);
 
-    /// Two integers that are added one after the other are added at once.
+    /// Merges two consecutive additions of constants to integers.
     add_twice: Add(Add(x, const a), const b) if integers(x) => Add(x, Add(a, b));
 
-    /// Two integers that multiply one after the other multiply at once.
+    /// Merges two consecutive multiplications of integers by constants.
     multiply_twice: Mul(Mul(x, const a), const b) if integers(x) => Mul(x, Mul(a, b));
 
-    /// Two numbers that multiply floats one after the other multiply at once.
+    /// Merges two consecutive multiplications of floats by constants.
     multiply_twice_float (class = bounded(ulps = 4)):
         Mul(Mul(x, const a), const b) if are_usual(matched, x, [a, b]) => Mul(x, Mul(a, b));
 
-    /// The largest, the smallest or the sum of one tensor.
+    /// Removes `Max`, `Min` and `Sum` with a single operand.
     one_operand: (Max(x) | Min(x) | Sum(x) | Mean(x)) => x;
 
-    /// The larger or the smaller of equals.
+    /// Removes `Max` and `Min` of equal operands.
     extreme_of_equals: (Max(x, x) | Min(x, x)) => x;
 }
 

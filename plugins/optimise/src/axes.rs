@@ -8,40 +8,41 @@ use crate::shapes::keeps_shape;
 rules! {
     #![class = exact]
 
-    /// New axes that are removed again.
+    /// Removes an `Unsqueeze` and a `Squeeze` of the same axes.
     unsqueeze_squeeze (priority = 1): Squeeze(Unsqueeze(x, const inner), const outer) if same(matched, inner, outer) => x;
 
-    /// Axes that are removed and added again.
+    /// Removes a `Squeeze` and an `Unsqueeze` of the same axes.
     squeeze_unsqueeze (priority = 1): Unsqueeze(Squeeze(x, ..), _) if keeps_shape(matched, x) => x;
 
-    /// New axes, some of which are removed again, or all of them together with others.
+    /// Merges an `Unsqueeze` and a `Squeeze` that have some axes in common.
     unsqueeze_squeeze_some:
         Squeeze(shared Unsqueeze(x, const new), const gone) => left(cx, x, new, gone);
 
-    /// New axes, added twice.
+    /// Merges two consecutive `Unsqueeze`s.
     unsqueeze_twice:
         Unsqueeze(shared Unsqueeze(x, const first), const second) => Unsqueeze(x, merged_new(cx, x, first, second)?);
 
-    /// Axes, removed twice.
+    /// Merges two consecutive `Squeeze`s.
     squeeze_twice:
         Squeeze(Squeeze(x, const first), const second) => Squeeze(x, merged_gone(cx, x, first, second)?);
 
-    /// Axes that a reduction keeps, and that are then removed.
+    /// Removes a `Squeeze` of the axes that a reduction keeps.
     squeeze_of_reduction (opset = 18..):
         Squeeze(reduce(x, const axes), const gone) => reduced(cx, gone, 0);
 
-    /// Axes that a reduction removes, and that are then added again.
+    /// Removes an `Unsqueeze` that restores the axes that a reduction removes.
     unsqueeze_of_reduction (opset = 18..):
         Unsqueeze(reduce(x, const axes), const new) => reduced(cx, new, 1);
 
-    /// A reduction along no axis. A sum changes -0 to 0.
+    /// Removes a reduction over no axes. A sum would change -0 to 0.
     reduction_of_nothing (opset = 18..):
         (
             ReduceMax(x, const axes?, noop_with_empty_axes = 1, ..) | ReduceMin(x, const axes?, noop_with_empty_axes = 1, ..)
             | ReduceProd(x, const axes?, noop_with_empty_axes = 1, ..)
         ) if is_empty(axes) => x;
 
-    /// A mean, sum or maximum of one element each, as for an image of one pixel. -0 is kept, which some operators change to 0.
+    /// Removes a reduction over axes of size 1, such as the mean over an image of one pixel. -0 is kept, which some
+    /// operators would change to 0.
     reduction_of_single (class = bounded(ulps = 1)):
         (
             GlobalAveragePool(x) | GlobalMaxPool(x) | ReduceMean(x, ..) | ReduceSum(x, ..) | ReduceMax(x, ..)

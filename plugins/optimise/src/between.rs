@@ -7,10 +7,10 @@ use crate::rewriting::{inner, known, over};
 rules! {
     #![class = exact]
 
-    /// An elementwise operator in another shape than before and after.
+    /// Removes reshapes before and after an elementwise operator.
     reshaped_around_one (priority = -1): view(each(r)) if is_reshaped(r) => within(cx);
 
-    /// A broadcasting operator over two tensors, both in another shape than before and after, or over one of them and a number.
+    /// Removes reshapes before and after a broadcasting operator with two reshaped operands, or with one and a scalar.
     reshaped_around_two (priority = -1):
         view(each(a, b)) if is_reshaped(a).or_else(|_| is_reshaped(b)) => within(cx);
 }
@@ -32,8 +32,7 @@ fn copies_zero(cx: &Rewrite<'_>, from: &[Dim], to: &[Dim]) -> bool {
     let empty: Vec<usize> =
         to.iter().enumerate().filter(|(_, dim)| least(dim) < 1).map(|(at, _)| at).collect();
     let root = cx.matched().root();
-    root.is("Reshape")
-        && root.int("allowzero") == Some(0)
+    root.as_op(op::Reshape).is_some_and(|reshape| reshape.allowzero() == Some(0))
         && empty.len() > 1
         && empty.iter().any(|at| from.get(*at) != to.get(*at))
 }

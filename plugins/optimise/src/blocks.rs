@@ -12,15 +12,15 @@ rules! {
     #![class = exact]
 
     /// Transposes split axes that stay together as one axis.
-    turned_undivided (priority = -1): Reshape(Transpose(divided @ Reshape(x, _, ..), perm = p), _, ..)
+    transpose_of_split_axes (priority = -1): Reshape(Transpose(divided @ Reshape(x, _, ..), perm = p), _, ..)
         => undivided(cx, x, divided, p);
 
     /// Transposes adjacent axes that are merged afterwards as one axis.
-    turned_joined (priority = -1): Reshape(turn @ Transpose(Reshape(x, _, ..), perm = p), _, ..)
+    transpose_of_merged_axes (priority = -1): Reshape(turn @ Transpose(Reshape(x, _, ..), perm = p), _, ..)
         => joined(cx, x, turn, p);
 
     /// Merges two transposes around a reshape, if the second one moves its axes unchanged.
-    turned_around (priority = -1): Transpose(reshape @ Reshape(turn @ Transpose(x, perm = p), _, ..), perm = q)
+    transposes_around_reshape (priority = -1): Transpose(reshape @ Reshape(turn @ Transpose(x, perm = p), _, ..), perm = q)
         => around(cx, x, turn, p, reshape, q);
 }
 
@@ -109,10 +109,11 @@ fn around<'h>(
     reshape: NodeRef<'h>,
     second: &Attribute,
 ) -> Res<ValueRef<'h>> {
-    let turned = known(turn.output(0).ok_or("nothing is turned")?)?;
+    let transposed = known(turn.output(0).ok_or("the transpose has no result")?)?;
     let between = known(reshape.output(0).ok_or("nothing is reshaped")?)?;
     let first = axes(first)?;
-    let order = undone(&turned, &between, &axes(second)?)?.into_iter().map(|axis| first.get(axis).copied());
+    let order =
+        undone(&transposed, &between, &axes(second)?)?.into_iter().map(|axis| first.get(axis).copied());
     let order: Vec<usize> = order.collect::<Option<_>>().ok_or("there is no such axis")?;
     shaped(cx, x, &order)
 }
@@ -135,14 +136,14 @@ fn undone(before: &[Dim], between: &[Dim], axes: &[usize]) -> Res<Vec<usize>> {
 
 /// `x` with its axes in this order, in the shape of the root.
 fn shaped<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, order: &[usize]) -> Res<ValueRef<'h>> {
-    let turned = if order.iter().copied().eq(0..order.len()) { x } else { cx.transpose(x, order) };
-    let shape = reshaping(turned, &root_shape(cx)?)?;
-    Ok(cx.reshape(turned, &shape))
+    let transposed = if order.iter().copied().eq(0..order.len()) { x } else { cx.transpose(x, order) };
+    let shape = reshaping(transposed, &root_shape(cx)?)?;
+    Ok(cx.reshape(transposed, &shape))
 }
 
 /// `x` in the shape of the root except for the order of its blocks, then transposed.
 fn joined<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, turn: NodeRef<'h>, perm: &Attribute) -> Res<ValueRef<'h>> {
-    let between = known(turn.output(0).ok_or("nothing is turned")?)?;
+    let between = known(turn.output(0).ok_or("the transpose has no result")?)?;
     let after = root_shape(cx)?;
     let axes = axes(perm)?;
     // The first axis of each block before the transpose, and its axes after it.
@@ -160,11 +161,11 @@ fn joined<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, turn: NodeRef<'h>, perm: &Attri
     let before: Vec<Dim> = order.iter().filter_map(|axis| after.get(*axis).copied()).collect();
     let shape = reshaping(x, &before)?;
     let reshaped = cx.reshape(x, &shape);
-    let mut turned = vec![0; order.len()];
+    let mut transposed = vec![0; order.len()];
     for (place, axis) in order.iter().enumerate() {
-        *turned.get_mut(*axis).ok_or("there is no such axis")? = place;
+        *transposed.get_mut(*axis).ok_or("there is no such axis")? = place;
     }
-    Ok(cx.transpose(reshaped, &turned))
+    Ok(cx.transpose(reshaped, &transposed))
 }
 
 fn root_shape(cx: &Rewrite<'_>) -> Res<Vec<Dim>> {

@@ -5,13 +5,13 @@ use onnxport_sdk::prelude::*;
 rules! {
     #![class = exact]
 
-    /// A cast to the type that its operand has.
+    /// Removes a cast to the type of its operand.
     cast_to_itself: Cast(x, to = to, ..) if is_of(x, to) => x;
 
-    /// A cast of a cast whose type holds every number of the first one.
+    /// Merges two consecutive casts, if the intermediate type holds every number of the first.
     cast_cast: Cast(Cast(x, to = inner), to = outer) if loses_nothing(x, inner) => Cast(x, to = outer);
 
-    /// A cast to the type of another tensor, which the operand has.
+    /// Removes a `CastLike` to the type of its operand.
     cast_like_itself: CastLike(x, like, ..) if of_one_type(x, like) => x;
 }
 

@@ -7,16 +7,18 @@ use crate::rewriting::{axes_of, axis_of, ints, is_one, known, made};
 rules! {
     #![class = exact]
 
-    /// The first elements along an axis, or all of them, gathered by `0, 1, …`: a slice.
-    gather_of_counted (opset = 13..): Gather(x, shared Range(0, limit, 1), axis = axis)
+    /// Replaces a `Gather` with the indices 0, 1, … by a `Slice`.
+    gather_of_range (opset = 13..): Gather(x, shared Range(0, limit, 1), axis = axis)
         => in_order(cx, x, limit, axis, &[]);
 
-    /// The same by indices with further axes, as masks gather the padding.
-    gather_of_counted_axes (opset = 13..): Gather(x, shared Unsqueeze(shared Range(0, limit, 1), const axes), axis = axis)
+    /// Replaces a `Gather` with the indices 0, 1, … and further axes by a `Slice`. Padding masks are gathered in this
+    /// way.
+    gather_of_range_with_axes (opset = 13..): Gather(x, shared Unsqueeze(shared Range(0, limit, 1), const axes), axis = axis)
         => in_order(cx, x, limit, axis, &ints(axes)?);
 
-    /// All elements along an axis, gathered by a list with further axes.
-    gather_of_listed_axes (opset = 13..): Gather(x, const indices, axis = axis)
+    /// Replaces a `Gather` of all elements of an axis in order, by constant indices with further axes, by an
+    /// `Unsqueeze`.
+    gather_of_all_with_axes (opset = 13..): Gather(x, const indices, axis = axis)
         => listed(cx, x, indices, axis);
 }
 
@@ -52,11 +54,11 @@ fn in_order<'h>(
 
 /// As many elements of `x` along `axis` as `limit` says.
 fn first<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, limit: ValueRef<'h>, axis: usize) -> ValueRef<'h> {
-    let list = made(Some(limit)).ok().filter(|node| node.is("Squeeze")).and_then(|node| node.input(0));
+    let list = made(Some(limit)).ok().filter(|node| node.is(op::Squeeze)).and_then(|node| node.input(0));
     let zero = cx.ints(&[0]);
     let list = list.filter(|list| list.rank() == Some(1));
-    let ends = list.unwrap_or_else(|| cx.op("Unsqueeze").input(limit).input(zero).one());
-    cx.op("Slice").input(x).input(zero).input(ends).input(cx.ints(&[axis as i64])).one()
+    let ends = list.unwrap_or_else(|| cx.op(op::Unsqueeze).input(limit).input(zero).one());
+    cx.op(op::Slice).input(x).input(zero).input(ends).input(cx.ints(&[axis as i64])).one()
 }
 
 /// `x` with `count` axes of one element about `axis`, which comes to be the one at `along` among them.
@@ -68,7 +70,7 @@ fn unsqueezed<'h>(
     count: usize,
 ) -> ValueRef<'h> {
     let axes: Vec<i64> = (0..=count).filter(|at| *at != along).map(|at| (axis + at) as i64).collect();
-    if axes.is_empty() { x } else { cx.op("Unsqueeze").input(x).input(cx.ints(&axes)).one() }
+    if axes.is_empty() { x } else { cx.op(op::Unsqueeze).input(x).input(cx.ints(&axes)).one() }
 }
 
 fn listed<'h>(

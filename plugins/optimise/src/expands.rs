@@ -8,16 +8,16 @@ use crate::shapes::keeps_shape;
 rules! {
     #![class = exact]
 
-    /// An expansion to the shape that the operand has.
+    /// Removes an `Expand` to the shape of its operand.
     expand_to_itself: Expand(x, _) if keeps_shape(matched, x) => x;
 
-    /// Two expansions in a row, of which the second states the whole shape.
+    /// Removes the first of two consecutive `Expand`s, if the second states the whole shape.
     expand_twice: Expand(Expand(x, _), shape) if states_result(matched, shape) => Expand(x, shape);
 
-    /// A repetition of everything once.
+    /// Removes a `Tile` that repeats every axis once.
     tile_once: Tile(x, const repeats) if is_ones(repeats) => x;
 
-    /// An operator that expands its operands anyway.
+    /// Removes an `Expand` before an operator that broadcasts its operands anyway.
     expand_before_broadcast:
         let e = Expand(_x, _);
         (each(e, _) | each(_, e) | each(e, _, _) | each(_, e, _) | each(_, _, e))
@@ -42,7 +42,7 @@ fn unexpanded<'h>(cx: &Rewrite<'h>) -> Res<ValueRef<'h>> {
     let root = cx.matched().root();
     let result = known(root.output(0).ok_or("it makes nothing")?)?;
     let mut inputs = operands(root)?;
-    let expands = |value: &ValueRef<'h>| made(Some(*value)).is_ok_and(|node| node.is("Expand"));
+    let expands = |value: &ValueRef<'h>| made(Some(*value)).is_ok_and(|node| node.is(op::Expand));
     for place in 0..inputs.len() {
         let Some(before) = inputs.get(place).copied().filter(expands) else { continue };
         let Some(x) = made(Some(before))?.input(0) else { continue };

@@ -7,7 +7,7 @@ use crate::rewriting::{again, axes_of, ints, made, operands};
 rules! {
     #![class = exact]
 
-    /// New axes in front of an operand that broadcasting brings to the rank of another one.
+    /// Removes leading new axes of an operand that broadcasting brings to the rank of another operand.
     unsqueeze_before_broadcast:
         let u = shared Unsqueeze(_x, const _axes);
         (each(u, _) | each(_, u) | each(u, _, _) | each(_, u, _) | each(_, _, u))
@@ -37,7 +37,7 @@ fn as_it_was<'h>(cx: &Rewrite<'h>) -> Res<ValueRef<'h>> {
 /// `value`, of `rank` axes, before new leading axes were added.
 fn behind_new_axes(value: ValueRef<'_>, rank: usize) -> Res<Option<ValueRef<'_>>> {
     let Ok(node) = made(Some(value)) else { return Ok(None) };
-    let (true, Some(x), Some(axes)) = (node.is("Unsqueeze"), node.input(0), node.input(1)) else {
+    let (true, Some(x), Some(axes)) = (node.is(op::Unsqueeze), node.input(0), node.input(1)) else {
         return Ok(None);
     };
     let in_front = axes_of(&ints(axes)?, rank)?.into_iter().eq(0..rank - x.rank().unwrap_or(rank));

@@ -5,20 +5,20 @@ use onnxport_sdk::prelude::*;
 rules! {
     #![class = exact]
 
-    /// Zeros around an image in front of a convolution are its own padding.
+    /// Merges a `Pad` with zeros into the padding of the following convolution.
     conv_pads:
         conv @ Conv(Pad(x, const pads, const value?, const axes?), w, b?, ..)
         if is_number(value, 0.0)
         => padded(cx, conv, x, [Some(w), b], [Some(pads), axes]);
 
-    /// The same in front of an average that counts the padding.
+    /// Merges a `Pad` with zeros into the padding of the following average pool that counts padding.
     average_pool_pads (class = bounded(ulps = 8)):
         pool @ AveragePool(Pad(x, const pads, const value?, const axes?), ..)
         if is_number(value, 0.0).and_then(|()| counts_zeros(pool))
         => padded(cx, pool, x, [None, None], [Some(pads), axes]);
 
-    /// Minus infinity around an image in front of a pool of the largest is its own padding. ONNX Runtime gives the lowest
-    /// finite number for windows of minus infinity that reach into the padding.
+    /// Merges a `Pad` with minus infinity into the padding of the following max pool. For windows of minus infinity
+    /// that reach into the padding, ONNX Runtime returns the lowest finite number.
     max_pool_pads (class = bounded(ulps = 1, finite)):
         pool @ MaxPool(Pad(x, const pads, const value, const axes?), ..)
         if is_number(Some(value), f64::NEG_INFINITY).and_then(|()| is_plain(pool))
@@ -73,15 +73,15 @@ fn padded<'h>(
     let own = node.ints("pads").unwrap_or_else(|| vec![0; 2 * places]);
     let sum: Option<Vec<i64>> = own.iter().zip(&more).map(|(a, b)| a.checked_add(*b)).collect();
     let pads = sum.filter(|pads| pads.len() == 2 * places).ok_or("a padding is too large")?;
-    let is_pool = !node.is("Conv");
+    let is_pool = !node.is(op::Conv);
     let kernel = node.ints("kernel_shape").unwrap_or_default();
     if is_pool && pads.iter().zip(kernel.iter().cycle()).any(|(pad, extent)| pad >= extent) {
         return Err("a window would lie in the padding".into());
     }
-    let averages = node.is("AveragePool");
+    let averages = node.is(op::AveragePool);
     let dropped: &[&str] = if averages { &["pads", "count_include_pad"] } else { &["pads"] };
     let (op, attributes) = (node.op(), node.attributes_but(dropped));
-    let made = cx.op(&op).input(x);
+    let made = cx.op(op::Named(&op)).input(x);
     let [weight, bias] = others;
     let made = match weight {
         Some(weight) => made.input(weight).maybe(bias),

@@ -8,19 +8,19 @@ use crate::shapes::reshaping;
 rules! {
     #![class = exact]
 
-    /// Two tensors that are packed along their own axis, transposed and gathered: the axis is merged with the next one, and
-    /// they are split after the transpose.
-    picked_of_two (opset = 13..):
-        let turned = shared Transpose(divided @ Reshape(x, _, ..), perm = p);
-        (Gather(turned, const a, axis = axis), Gather(turned, const b, axis = axis))
-        if are_all(turned, &[a, b])
+    /// Splits two tensors that are packed along their own axis after the transpose, instead of gathering each: their
+    /// axis is merged with the next one.
+    unpack_two (opset = 13..):
+        let transposed = shared Transpose(divided @ Reshape(x, _, ..), perm = p);
+        (Gather(transposed, const a, axis = axis), Gather(transposed, const b, axis = axis))
+        if are_all(transposed, &[a, b])
         => picked(cx, x, divided, p, axis, &[a, b]);
 
-    /// The same for three tensors.
-    picked_of_three (opset = 13..):
-        let turned = shared Transpose(divided @ Reshape(x, _, ..), perm = p);
-        (Gather(turned, const a, axis = axis), Gather(turned, const b, axis = axis), Gather(turned, const c, axis = axis))
-        if are_all(turned, &[a, b, c])
+    /// Splits three tensors that are packed along their own axis after the transpose, as `unpack_two` does.
+    unpack_three (opset = 13..):
+        let transposed = shared Transpose(divided @ Reshape(x, _, ..), perm = p);
+        (Gather(transposed, const a, axis = axis), Gather(transposed, const b, axis = axis), Gather(transposed, const c, axis = axis))
+        if are_all(transposed, &[a, b, c])
         => picked(cx, x, divided, p, axis, &[a, b, c]);
 }
 
@@ -33,11 +33,11 @@ fn place(index: ValueRef<'_>, count: usize) -> Res<usize> {
 }
 
 /// Whether each element is gathered once, and nothing else reads the transposed value.
-fn are_all(turned: NodeRef<'_>, indices: &[ValueRef<'_>]) -> Res<()> {
+fn are_all(transposed: NodeRef<'_>, indices: &[ValueRef<'_>]) -> Res<()> {
     let mut places: Vec<usize> =
         indices.iter().map(|index| place(*index, indices.len())).collect::<Res<_>>()?;
     places.sort_unstable();
-    let whole = turned.output(0).ok_or("nothing is turned")?;
+    let whole = transposed.output(0).ok_or("the transpose has no result")?;
     if places.into_iter().eq(0..indices.len()) && !whole.is_returned() && whole.uses().len() == indices.len()
     {
         Ok(())
@@ -74,10 +74,10 @@ fn picked<'h>(
         .collect::<Res<_>>()?;
     let along = order.iter().position(|source| *source == at).ok_or("there is no such axis")?;
     let together = cx.reshape(x, &reshaping(x, &shape)?);
-    let turned =
+    let transposed =
         if order.iter().copied().eq(0..shape.len()) { together } else { cx.transpose(together, &order) };
     let widths = cx.ints(&vec![width; indices.len()]);
-    let parts = cx.op("Split").input(turned).input(widths).int("axis", along as i64).many(indices.len());
+    let parts = cx.op(op::Split).input(transposed).input(widths).axis(along as i64).many(indices.len());
     let part = |index: &ValueRef<'h>| -> Res<ValueRef<'h>> {
         Ok(*parts.get(place(*index, indices.len())?).ok_or("there is no such part")?)
     };

@@ -8,25 +8,25 @@ use crate::shapes::keeps_shape;
 rules! {
     #![class = exact]
 
-    /// One tensor, joined with nothing.
+    /// Removes a `Concat` of one tensor.
     concat_of_one (priority = 1): Concat(x, axis = _axis) => x;
 
-    /// Joined tensors, joined with others.
+    /// Merges nested `Concat`s along the same axis.
     concat_of_concat: Concat(_, axis = axis, ..) => flattened(cx, axis);
 
-    /// Tensors without elements, joined with others.
+    /// Removes tensors without elements from a `Concat`.
     concat_without_empty: Concat(_, axis = axis, ..) => filled(cx, axis);
 
-    /// The parts of a tensor, joined again.
+    /// Removes a `Concat` that restores a split tensor.
     concat_of_split: Concat(Split(x, ..), axis = axis, ..) if are_all_parts(matched, x, axis) => x;
 
-    /// Slices that follow each other, joined to the whole.
+    /// Removes a `Concat` of consecutive slices that restores the whole tensor.
     concat_of_slices: Concat(Slice(x, ..), axis = axis, ..) if follow(matched, x, axis) => x;
 
-    /// One part, which is all.
+    /// Removes a `Split` into one part.
     split_of_one: Split(x, ..) if has_one_part(matched) => x;
 
-    /// Joined tensors, split where they were joined.
+    /// Removes a `Split` that restores concatenated tensors.
     split_of_concat: Split(shared Concat(_, axis = axis, ..), ..) => taken_apart(cx, axis);
 }
 
@@ -62,8 +62,9 @@ fn flattened<'h>(cx: &Rewrite<'h>, axis: &Attribute) -> Res<ValueRef<'h>> {
     let mut found = false;
     for operand in operands(cx.matched().root())? {
         let inner = made(Some(operand)).ok().filter(|node| {
-            let own = node.int("axis").zip(operand.rank()).map(|(own, rank)| axis_of(own, rank));
-            node.is("Concat") && operand.only_use().is_some() && own == Some(Ok(axis))
+            let own = node.as_op(op::Concat).and_then(|concat| concat.axis()).zip(operand.rank());
+            let own = own.map(|(own, rank)| axis_of(own, rank));
+            operand.only_use().is_some() && own == Some(Ok(axis))
         });
         match inner {
             Some(node) => {
@@ -115,7 +116,7 @@ fn follow(matched: &Matched<'_>, x: ValueRef<'_>, axis: &Attribute) -> Res<()> {
     let mut at = 0;
     for operand in operands(matched.root())? {
         let node = made(Some(operand))?;
-        if !node.is("Slice") || node.input(0) != Some(x) {
+        if !node.is(op::Slice) || node.input(0) != Some(x) {
             return Err("an operand is not a slice of it".into());
         }
         let one = |place: usize, default: Option<i64>| -> Res<i64> {

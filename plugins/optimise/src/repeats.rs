@@ -7,9 +7,9 @@ use crate::rewriting::{ints, known};
 rules! {
     #![class = exact]
 
-    /// An image whose rows and columns are looked up, each one several times in a row, is an enlargement by whole numbers, for
+    /// Replaces row and column lookups that repeat each row and column of an image a number of times by a `Resize`, for
     /// which runtimes have a kernel that is ten times as fast.
-    repeated_places (opset = 13..):
+    repeated_indices (opset = 13..):
         Gather(Gather(x, const rows, axis = 2), const columns, axis = 3)
         => enlarged(cx, x, [rows, columns]);
 }
@@ -43,12 +43,12 @@ fn enlarged<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, places: [ValueRef<'h>; 2]) ->
         scales.push(times(&ints(places)?, extent.ok_or("an extent is not known")?)? as f64);
     }
     Ok(cx
-        .op("Resize")
+        .op(op::Resize)
         .input(x)
         .maybe(None)
         .input(cx.numbers(&scales, DType::F32))
-        .str("coordinate_transformation_mode", "asymmetric")
-        .str("mode", "nearest")
-        .str("nearest_mode", "floor")
+        .coordinate_transformation_mode("asymmetric")
+        .mode("nearest")
+        .nearest_mode("floor")
         .one())
 }

@@ -7,9 +7,9 @@ use crate::rewriting::{ints, operands, with};
 rules! {
     #![class = exact]
 
-    /// A rotary embedding between two transposes, the first of which puts heads before positions: it rotates the untransposed
-    /// value, and one transpose follows. From opset 23 on, rotations and attention are operators.
-    rotated_and_turned (opset = 13..=22):
+    /// Moves a rotary embedding between two transposes, the first of which puts heads before positions, before both,
+    /// which become one transpose. From opset 23 on, rotary embeddings and attention are operators.
+    rotary_between_transposes (opset = 13..=22):
         let heads = Transpose(x, perm = [0, 2, 1, 3]);
         let upper = Slice(heads, _, _, const high, ..);
         let lower = Slice(heads, _, _, const low, ..);
@@ -44,7 +44,7 @@ fn rotated<'h>(
     };
     let [upper, lower] = parts;
     let [cos, sin] = angles.map(|angles| cx.unsqueeze(angles, &[2]));
-    let turned = cx.concat(&[cx.neg(part(upper)?), part(lower)?], -1);
-    let sum = cx.add(cx.mul(x, cos), cx.mul(turned, sin));
-    Ok(cx.op("Transpose").input(sum).ints("perm", &perm).one())
+    let rotated = cx.concat(&[cx.neg(part(upper)?), part(lower)?], -1);
+    let sum = cx.add(cx.mul(x, cos), cx.mul(rotated, sin));
+    Ok(cx.op(op::Transpose).input(sum).perm(&perm).one())
 }

@@ -8,11 +8,11 @@ use crate::shapes::keeps_shape;
 rules! {
     #![class = exact]
 
-    /// Rows that are all replaced, in order.
+    /// Removes a `ScatterND` that replaces all rows in order.
     scatter_rows: ScatterND(_data, const indices, updates, ..)
         if no_reduction(matched).and_then(|()| keeps_shape(matched, updates)).and_then(|()| is_ascending(indices)) => updates;
 
-    /// Elements that are all replaced, in order.
+    /// Removes a `ScatterElements` that replaces all elements in order.
     scatter_elements: ScatterElements(_data, const indices, updates, axis = axis, ..)
         if no_reduction(matched).and_then(|()| keeps_shape(matched, updates)).and_then(|()| in_place(indices, axis)) => updates;
 }

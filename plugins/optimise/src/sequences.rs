@@ -7,13 +7,13 @@ use crate::rewriting::{inner, ints, operands};
 rules! {
     #![class = exact]
 
-    /// An item of a sequence that was constructed from tensors.
+    /// Replaces an item of a sequence that was constructed from tensors by the tensor.
     item_of_sequence: SequenceAt(shared SequenceConstruct(_, ..), const place) => item(cx, place);
 
-    /// The concatenated tensors of a constructed sequence.
+    /// Replaces the concatenation of a constructed sequence by a `Concat` of its tensors.
     concat_of_sequence: ConcatFromSequence(shared SequenceConstruct(_, ..), axis = axis) => joined(cx, axis);
 
-    /// The element of a constructed optional value.
+    /// Replaces the element of a constructed optional value by the value.
     element_of_optional: OptionalGetElement(shared Optional(x)) => x;
 }
 

@@ -7,29 +7,30 @@ use crate::rewriting::{inner, ints, is_one, known};
 rules! {
     #![class = exact]
 
-    /// An identity.
+    /// Removes an `Identity`.
     identity: Identity(x) => x;
 
-    /// A dropout outside training whose mask is not read.
+    /// Removes a `Dropout` outside training whose mask is not used.
     dropout: Dropout(x, _ratio?, training?, ..) if is_idle(matched, training) => x;
 
-    /// A reshape to the shape that the operand has.
+    /// Removes a `Reshape` to the shape of its operand.
     reshape_to_itself: Reshape(x, _, ..) if keeps_shape(matched, x) => x;
 
-    /// A flattening of a flat tensor.
+    /// Removes a `Flatten` of a tensor that has this shape already.
     flatten_to_itself: Flatten(x, ..) if keeps_shape(matched, x) => x;
 
-    /// Two consecutive reshapes, the second of which does not depend on the first.
+    /// Merges two consecutive `Reshape`s, the second of which does not depend on the first.
     reshape_reshape: Reshape(Reshape(x, _, ..), const shape) if states_all(shape) => Reshape(x, shape);
 
-    /// A reshape after another change of shape, if the sizes that it copies have the same positions before it.
+    /// Removes an operator that only changes the shape before a `Reshape` to a constant shape, if the sizes that it
+    /// copies have the same positions before.
     reshape_of_axes:
         Reshape(view(x), const shape) if copies_alike(matched, x, shape) => Reshape(x, shape);
 
-    /// A reshape to a computed shape that is known.
+    /// Replaces the computed shape of a `Reshape` by a constant, if it is known.
     reshape_by_facts: Reshape(x, shape, ..) if is_computed(matched, shape) => to_known_shape(cx, x);
 
-    /// Consecutive operators that only change the shape of a tensor.
+    /// Merges consecutive operators that only change the shape of a tensor.
     reshaped_twice (priority = -1):
         view(view(_x))
         => to_known_shape(cx, operand(cx)?);
@@ -91,10 +92,12 @@ fn is_computed(matched: &Matched<'_>, shape: ValueRef<'_>) -> Res<()> {
     let reader =
         |node: NodeRef<'_>| node.output(0).and_then(ValueRef::only_use).map(|(reader, _)| reader.id());
     let graph = matched.graph();
-    let turned = reader(matched.root())
-        .map(|id| graph.node(id))
-        .filter(|node| node.is("Transpose") && node.ints("perm").as_deref() == Some(&[0, 2, 1][..]));
-    let shaped = turned.and_then(reader).is_some_and(|id| graph.node(id).is("Reshape"));
+    let transposed = reader(matched.root())
+        .and_then(|id| graph.node(id).as_op(op::Transpose))
+        .filter(|transpose| transpose.perm().as_deref() == Some(&[0, 2, 1][..]));
+    let shaped = transposed
+        .and_then(|transpose| reader(transpose.node()))
+        .is_some_and(|id| graph.node(id).is(op::Reshape));
     if shaped { Err("it transposes the last two axes together with later ones".into()) } else { Ok(()) }
 }
 

@@ -9,7 +9,7 @@ use crate::shapes::reshaping;
 rules! {
     #![class = exact]
 
-    /// Adds a bias of all heads and rows, and applies a softmax, without reshaping the scores.
+    /// Adds a bias of all heads and rows and applies a softmax without reshaping the scores.
     softmax_of_rows (opset = 13..):
         let scores = Reshape(rows: [B, _, _, T], _, ..);
         Reshape(Softmax(Add(scores, bias: [_, 1, 1, T]), axis = axis), _, ..)
@@ -17,7 +17,7 @@ rules! {
         => softmax(cx, rows, bias);
 
     /// Selects whole items of the batch without one of the reshapes around the selection.
-    chosen_items (opset = 13..):
+    selected_items (opset = 13..):
         let inner = Reshape(x: [B, _, _, _], _, ..);
         Reshape(Where(condition: [C, 1, 1, 1], inner, const other), _, ..)
         if by_items(x, inner.output(0), [B, C], other)
@@ -49,7 +49,7 @@ fn comes_back(
 }
 
 fn softmax<'h>(cx: &Rewrite<'h>, rows: ValueRef<'h>, bias: ValueRef<'h>) -> ValueRef<'h> {
-    cx.op("Softmax").input(cx.add(rows, bias)).int("axis", -1).one()
+    cx.op(op::Softmax).input(cx.add(rows, bias)).axis(-1).one()
 }
 
 /// Whether each item of `x` is kept or replaced by one number as a whole, and is the same item in `inner`.

@@ -9,34 +9,34 @@ use crate::shapes::keeps_shape;
 rules! {
     #![class = exact]
 
-    /// A slice of everything, forwards.
+    /// Removes a `Slice` of all elements in order.
     slice_of_all: Slice(x, _, _, _axes?, const steps?) if is_whole(matched, x, steps) => x;
 
-    /// The same where an extent is not known: from the first element to whatever is the last one.
+    /// Removes a `Slice` of all elements of an axis of unknown size, from the first element to the last.
     slice_without_end:
         Slice(x, const starts, const ends, _axes?, const steps?) if has_no_end(starts, ends, steps) => x;
 
-    /// A slice of a slice, along other axes.
+    /// Merges two consecutive `Slice`s along different axes.
     slice_twice:
         Slice(
             Slice(x, const s, const e, const a, const t?), const starts, const ends, const axes, const steps?
         )
         => merged(cx, x, Cut { starts: s, ends: e, axes: a, steps: t }, Cut { starts, ends, axes, steps });
 
-    /// A slice of joined tensors that lies in one of them.
-    slice_of_joined:
+    /// Replaces a `Slice` of concatenated tensors that lies in one of them by a `Slice` of that tensor.
+    slice_of_concat:
         Slice(shared Concat(_, axis = axis, ..), const starts, const ends, const axes, const steps?)
         => of_piece(cx, axis, Cut { starts, ends, axes, steps });
 
-    /// A slice behind new axes, which it leaves alone: it is taken before.
+    /// Moves a `Slice` before an `Unsqueeze` whose new axes it does not slice.
     slice_of_new_axes:
         Slice(Unsqueeze(x, const new), starts, ends, const axes, const steps?)
         => before_new_axes(cx, x, new, Cut { starts, ends, axes, steps });
 
-    /// A padding by nothing.
-    pad_by_nothing: Pad(x, const pads, ..) if are_zeros(pads) => x;
+    /// Removes a `Pad` by zero elements.
+    pad_by_zero: Pad(x, const pads, ..) if are_zeros(pads) => x;
 
-    /// All elements along an axis, gathered in order.
+    /// Removes a `Gather` of all elements of an axis in order.
     gather_of_all: Gather(x, const indices, axis = axis) if is_all(x, indices, axis) => x;
 }
 
@@ -113,7 +113,7 @@ fn cut<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, spans: &[Span]) -> ValueRef<'h> {
     let list = |of: fn(&Span) -> i64| -> Vec<i64> { spans.iter().map(of).collect() };
     let (starts, ends) = (cx.ints(&list(|s| s.start)), cx.ints(&list(|s| s.end)));
     let axes = cx.ints(&list(|s| s.axis as i64));
-    let node = cx.op("Slice").input(x).input(starts).input(ends).input(axes);
+    let node = cx.op(op::Slice).input(x).input(starts).input(ends).input(axes);
     if spans.iter().all(|span| span.step == 1) {
         return node.one();
     }
@@ -162,8 +162,8 @@ fn before_new_axes<'h>(
         Ok((axis - added.iter().filter(|new| **new < axis).count()) as i64)
     };
     let own = cx.ints(&ints(axes)?.iter().map(before).collect::<Res<Vec<_>>>()?);
-    let sliced = cx.op("Slice").inputs([x, starts, ends, own].into_iter().chain(steps)).one();
-    Ok(cx.op("Unsqueeze").input(sliced).input(new).one())
+    let sliced = cx.op(op::Slice).inputs([x, starts, ends, own].into_iter().chain(steps)).one();
+    Ok(cx.op(op::Unsqueeze).input(sliced).input(new).one())
 }
 
 fn are_zeros(pads: ValueRef<'_>) -> Res<()> {

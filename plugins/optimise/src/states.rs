@@ -14,7 +14,7 @@ const STATES: [usize; 2] = [5, 6];
 rules! {
     #![class = exact]
 
-    /// A recurrent layer begins with zeros where nobody gives it a state.
+    /// Removes the initial states of a recurrent layer that are zero, which is the default.
     zero_state: (LSTM(_x, _w, _r, ..) | GRU(_x, _w, _r, ..) | RNN(_x, _w, _r, ..)) => without(cx);
 }
 
@@ -35,7 +35,7 @@ fn without<'h>(cx: &Rewrite<'h>) -> Res<Vec<ValueRef<'h>>> {
         return Err("it begins with no state of zeros".into());
     }
     let (op, attributes) = (root.op(), root.attributes_but(&[]));
-    let node = inputs.into_iter().fold(cx.op(&op), onnxport_sdk::NodeBuilder::maybe);
+    let node = inputs.into_iter().fold(cx.op(op::Named(&op)), onnxport_sdk::NodeBuilder::maybe);
     let node = attributes.iter().fold(node, |node, (name, value)| node.set(name, value.clone()));
     Ok(node.many(root.outputs().len()))
 }
@@ -49,7 +49,7 @@ fn is_zeros(value: ValueRef<'_>, depth: usize) -> bool {
         return zeros(&literal);
     }
     let Ok(node) = made(Some(value)) else { return false };
-    if node.is("ConstantOfShape") {
+    if node.is(op::ConstantOfShape) {
         return match node.attribute("value") {
             Attribute::None => true,
             Attribute::Tensor(literal) => zeros(&literal),

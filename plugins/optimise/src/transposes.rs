@@ -7,22 +7,22 @@ use crate::rewriting::{again, axis_of, inner, made, operands, over, with};
 rules! {
     #![class = exact]
 
-    /// Two transposes in a row.
+    /// Merges two consecutive `Transpose`s.
     transpose_transpose:
         Transpose(Transpose(x, perm = p), perm = q) => Transpose(x, perm = compose(p, q));
 
-    /// A transpose that leaves every axis where it is.
+    /// Removes a `Transpose` that keeps every axis in place.
     transpose_to_itself (priority = 1): Transpose(x, perm = p) if is_identity(p) => x;
 
-    /// Transposes around an elementwise operator.
+    /// Merges two transposes around an elementwise operator.
     transpose_around_one:
         Transpose(each(Transpose(_x, perm = p)), perm = q) => below(cx, compose(p, q)?);
 
-    /// A broadcasting operator over two tensors that were transposed alike: its result is transposed.
-    transposed_alike:
-        each(Transpose(_x, perm = p), Transpose(_y, perm = p)) => turned(cx, p);
+    /// Transposes the result of a broadcasting operator instead of both operands.
+    transpose_of_operands:
+        each(Transpose(_x, perm = p), Transpose(_y, perm = p)) => transposed(cx, p);
 
-    /// Tensors that are transposed alike and concatenated are concatenated and transposed once.
+    /// Transposes concatenated tensors once instead of each before the `Concat`.
     concat_of_transposed: Concat(Transpose(_x, perm = p), axis = axis, ..) => joined(cx, p, axis);
 }
 
@@ -37,7 +37,7 @@ fn is_identity(p: &Attribute) -> Res<()> {
 /// The operands of the transposes `values`, which have as many axes each.
 fn sources<'h>(values: &[ValueRef<'h>], rank: usize) -> Res<Vec<ValueRef<'h>>> {
     let source = |value: &ValueRef<'h>| -> Res<ValueRef<'h>> {
-        Ok(made(Some(*value))?.input(0).ok_or("it turns nothing")?)
+        Ok(made(Some(*value))?.input(0).ok_or("the transpose has no operand")?)
     };
     let found: Vec<ValueRef<'h>> = values.iter().map(source).collect::<Res<_>>()?;
     if found.iter().all(|x| x.rank() == Some(rank)) { Ok(found) } else { Err("the ranks differ".into()) }
@@ -46,22 +46,22 @@ fn sources<'h>(values: &[ValueRef<'h>], rank: usize) -> Res<Vec<ValueRef<'h>>> {
 /// The operator below the root over the untransposed operand, followed by `perm`.
 fn below<'h>(cx: &Rewrite<'h>, perm: Vec<i64>) -> Res<ValueRef<'h>> {
     let node = inner(cx.matched())?;
-    let turned: Vec<ValueRef<'h>> = node.input(0).into_iter().collect();
+    let transposed: Vec<ValueRef<'h>> = node.input(0).into_iter().collect();
     // Limits of a clip and the like stay.
-    let operands = sources(&turned, perm.len())?.into_iter().map(Some);
+    let operands = sources(&transposed, perm.len())?.into_iter().map(Some);
     let inner = over(cx, node, operands.chain(node.inputs().into_iter().skip(1)));
     if perm.iter().zip(0..).all(|(axis, place)| *axis == place) {
         return Ok(inner);
     }
-    Ok(cx.op("Transpose").input(inner).ints("perm", &perm).one())
+    Ok(cx.op(op::Transpose).input(inner).perm(&perm).one())
 }
 
 /// The root over the untransposed operands, transposed itself.
-fn turned<'h>(cx: &Rewrite<'h>, p: &Attribute) -> Res<ValueRef<'h>> {
+fn transposed<'h>(cx: &Rewrite<'h>, p: &Attribute) -> Res<ValueRef<'h>> {
     let perm = p.ints().ok_or("there is no permutation")?;
     let root = cx.matched().root();
     let result = again(cx, root, sources(&operands(root)?, perm.len())?);
-    Ok(cx.op("Transpose").input(result).ints("perm", perm).one())
+    Ok(cx.op(op::Transpose).input(result).perm(perm).one())
 }
 
 /// The concatenation of the untransposed operands.
@@ -73,7 +73,8 @@ fn joined<'h>(cx: &Rewrite<'h>, p: &Attribute, axis: &Attribute) -> Res<ValueRef
     let parts = operands(root)?;
     for part in &parts {
         let node = made(Some(*part))?;
-        if !node.is("Transpose") || node.ints("perm").as_deref() != Some(perm) || part.only_use().is_none() {
+        let own = node.as_op(op::Transpose).and_then(|transpose| transpose.perm());
+        if own.as_deref() != Some(perm) || part.only_use().is_none() {
             return Err("another operand is not transposed in the same way, or has other readers".into());
         }
     }
@@ -82,5 +83,5 @@ fn joined<'h>(cx: &Rewrite<'h>, p: &Attribute, axis: &Attribute) -> Res<ValueRef
     }
     let before = perm.get(axis_of(axis, perm.len())?).copied().ok_or("there is no such axis")?;
     let result = with(cx, root, sources(&parts, perm.len())?, &[("axis", Attribute::Int(before))]);
-    Ok(cx.op("Transpose").input(result).ints("perm", perm).one())
+    Ok(cx.op(op::Transpose).input(result).perm(perm).one())
 }

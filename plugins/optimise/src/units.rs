@@ -8,18 +8,18 @@ use crate::shapes::reshaping;
 rules! {
     #![class = exact]
 
-    /// Merges a reshape with a transpose that only moves axes of size 1.
-    turned_units (priority = -1): Transpose(inner @ Reshape(x, _, ..), perm = p)
+    /// Merges a `Reshape` with a preceding `Transpose` that only moves axes of size 1.
+    reshape_of_moved_units (priority = -1): Transpose(inner @ Reshape(x, _, ..), perm = p)
         if moves_units(inner.output(0), p)
         => reshaped(cx, x);
 
-    /// The same before a reshape.
-    units_turned (priority = -1): Reshape(Transpose(x, perm = p), _, ..)
+    /// Merges a `Reshape` with a following `Transpose` that only moves axes of size 1.
+    moved_units_of_reshape (priority = -1): Reshape(Transpose(x, perm = p), _, ..)
         if moves_units(Some(x), p)
         => reshaped(cx, x);
 
-    /// Squeezes axes without a transpose that only moves them.
-    squeezed_turn: Squeeze(Transpose(x, perm = p), const gone) => squeezed(cx, x, p, gone);
+    /// Squeezes axes without a preceding `Transpose` that only moves them.
+    squeeze_of_moved_units: Squeeze(Transpose(x, perm = p), const gone) => squeezed(cx, x, p, gone);
 }
 
 /// `x` without the axes that `gone` are behind the turn, where the others keep their order.
@@ -42,7 +42,7 @@ fn squeezed<'h>(
 
 /// Whether axes move, and those of `x` of more than one element keep their order.
 fn moves_units(x: Option<ValueRef<'_>>, perm: &Attribute) -> Res<()> {
-    let shape = known(x.ok_or("nothing is turned")?)?;
+    let shape = known(x.ok_or("the transpose has no operand")?)?;
     let perm = perm.ints().ok_or("there is no permutation")?;
     if perm.iter().zip(0..).all(|(axis, place)| *axis == place) {
         return Err("no axis moves".into());

@@ -31,11 +31,11 @@ fn deform_conv2d(
         return call.sampled(cx);
     }
     let pads = [pad_h, pad_w, pad_h, pad_w];
-    let node = cx.op("DeformConv").input(input).input(weight).input(offset).input(bias).maybe(mask);
+    let node = cx.op(op::DeformConv).input(input).input(weight).input(offset).input(bias).maybe(mask);
     let shape = kernel(cx, weight)?;
-    let node = node.ints("kernel_shape", &shape).ints("strides", &stride).ints("pads", &pads);
-    let node = node.ints("dilations", &dilation).int("group", groups);
-    Ok(node.int("offset_group", offset_groups).one())
+    let node = node.kernel_shape(&shape).strides(&stride).pads(&pads);
+    let node = node.dilations(&dilation).group(groups);
+    Ok(node.offset_group(offset_groups).one())
 }
 
 /// The extents of the kernel.
@@ -97,8 +97,8 @@ impl Call {
 
         let input = [maps, Dim::Const(channels / offset_groups), height, width];
         let input = cx.reshape_to(self.input, &input);
-        let node = cx.op("GridSample").input(input).input(grid).str("mode", "bilinear");
-        let mut samples = node.str("padding_mode", "zeros").int("align_corners", 0).one();
+        let node = cx.op(op::GridSample).input(input).input(grid).mode("bilinear");
+        let mut samples = node.padding_mode("zeros").align_corners(0).one();
         if let Some(mask) = self.mask {
             samples = samples * cx.reshape_to(mask, &[maps, Dim::Const(1), read, columns]);
         }

@@ -34,7 +34,7 @@ fn operator(cx: &Lower, boxes: Value, scores: Value, threshold: f64) -> Value {
     let (boxes, scores) = (cx.unsqueeze(cx.concat(&[low, high], 1), &[0]), cx.unsqueeze(scores, &[0, 1]));
     let count = cx.ints(&[i64::MAX]);
     let threshold = cx.numbers(&[f64::from(floor_f32(threshold))], DType::F32);
-    let node = cx.op("NonMaxSuppression").input(boxes).input(scores).input(count).input(threshold);
+    let node = cx.op(op::NonMaxSuppression).input(boxes).input(scores).input(count).input(threshold);
     cx.gather(node.one(), cx.int(2), 1)
 }
 
@@ -42,7 +42,7 @@ fn operator(cx: &Lower, boxes: Value, scores: Value, threshold: f64) -> Value {
 fn greedy(cx: &Lower, boxes: Value, scores: Value, threshold: f64) -> Res<Value> {
     let dtype = cx.dtype(boxes)?;
     let count = cx.extent(scores, 0);
-    let [_, order] = cx.op("TopK").input(scores).input(count).int("axis", 0).outs::<2>();
+    let [_, order] = cx.op(op::TopK).input(scores).input(count).axis(0).outs::<2>();
     let (low, high) = corners(cx, cx.gather(boxes, order, 0));
     let areas = product_of_sides(cx, high - low);
     let threshold = if dtype == DType::F32 { f64::from(floor_f32(threshold)) } else { threshold };
@@ -63,8 +63,8 @@ fn greedy(cx: &Lower, boxes: Value, scores: Value, threshold: f64) -> Res<Value>
         let go = cx.identity(go);
         Ok(vec![go, kept])
     })?;
-    let kept = cx.op("Loop").input(trips).maybe(None).input(all).block("body", round).one();
-    Ok(cx.op("Compress").input(order).input(kept).int("axis", 0).one())
+    let kept = cx.op(op::Loop).input(trips).maybe(None).input(all).body(round).one();
+    Ok(cx.op(op::Compress).input(order).input(kept).axis(0).one())
 }
 
 /// The first and the second corner of boxes `[N, 4]`, each `[N, 2]`.

@@ -33,10 +33,10 @@ fn roi_align(
         corners = cx.concat(&[low, cx.max(high, low)], 1);
     }
     let mode = if aligned { "half_pixel" } else { "output_half_pixel" };
-    let node = cx.op("RoiAlign").input(input).input(corners).input(batch);
-    let node = node.str("coordinate_transformation_mode", mode).str("mode", "avg");
-    let node = node.int("output_height", pooled_height).int("output_width", pooled_width);
-    Ok(node.int("sampling_ratio", sampling_ratio.max(0)).float("spatial_scale", scale).one())
+    let node = cx.op(op::RoiAlign).input(input).input(corners).input(batch);
+    let node = node.coordinate_transformation_mode(mode).mode("avg");
+    let node = node.output_height(pooled_height).output_width(pooled_width);
+    Ok(node.sampling_ratio(sampling_ratio.max(0)).spatial_scale(scale).one())
 }
 
 /// The largest element of every bin, whose bounds are rounded to elements: `MaxRoiPool`. The places of
@@ -56,8 +56,8 @@ fn roi_pool(
     // The corners of regions have no room in fewer bits.
     let wide = if dtype == DType::F64 { dtype } else { DType::F32 };
     let pooled = [pooled_height, pooled_width];
-    let node = cx.op("MaxRoiPool").input(cx.cast(input, wide)).input(cx.cast(rois, wide));
-    let node = node.ints("pooled_shape", &pooled);
-    let largest = node.float("spatial_scale", spatial_scale).one();
+    let node = cx.op(op::MaxRoiPool).input(cx.cast(input, wide)).input(cx.cast(rois, wide));
+    let node = node.pooled_shape(&pooled);
+    let largest = node.spatial_scale(spatial_scale).one();
     Ok(vec![Some(cx.cast(largest, dtype)), None])
 }

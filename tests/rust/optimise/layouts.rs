@@ -195,7 +195,7 @@ fn networks_are_turned_at_their_ends_alone() {
 }
 
 /// The graph with these constants and nodes after the conversion, and the number of converted nodes.
-fn turned(shape: &str, text: &str, sums: bool) -> (Model, usize) {
+fn transposed(shape: &str, text: &str, sums: bool) -> (Model, usize) {
     let text = format!("opset 20\nsymbol n 1..\nsymbol h 1..\ngraph {{\n  input %x: {shape}\n{text}}}\n");
     let before = read(&text);
     let mut after = before.clone();
@@ -225,10 +225,10 @@ fn operators_that_flattened_their_input_stay() {
 fn what_moves_more_bytes_stays() {
     // The image is transposed before it is enlarged.
     let tiles = "  constant %r: i64[4] = [1, 4, 4, 1]\n  %a = Transpose(%x) {perm = [0, 2, 3, 1]}\n  %b = Tile(%a, %r)\n  output %b as y\n";
-    assert_eq!(turned("f32[n, 3, 4, 4]", tiles, true).1, 0);
+    assert_eq!(transposed("f32[n, 3, 4, 4]", tiles, true).1, 0);
     // The other way round it is.
     let small = "  constant %axes: i64[1] = [3]\n  %a = Transpose(%x) {perm = [0, 2, 3, 1]}\n  %b = ReduceMax(%a, %axes)\n  output %b as y\n";
-    let (model, count) = turned("f32[n, 3, 4, 4]", small, false);
+    let (model, count) = transposed("f32[n, 3, 4, 4]", small, false);
     assert_eq!((count, transposes(&model)), (1, 1));
     assert!(model.to_text().contains("ReduceMax(%x"), "{}", model.to_text());
 }
@@ -236,18 +236,18 @@ fn what_moves_more_bytes_stays() {
 #[test]
 fn sums_are_added_in_another_order_only_where_that_is_allowed() {
     let text = "  constant %axes: i64[2] = [1, 2]\n  %a = Transpose(%x) {perm = [0, 2, 3, 1]}\n  %b = ReduceMean(%a, %axes) {keepdims = 0}\n  output %b as y\n";
-    assert_eq!(turned("f32[n, 3, 4, 4]", text, false).1, 0);
-    let (model, count) = turned("f32[n, 3, 4, 4]", text, true);
+    assert_eq!(transposed("f32[n, 3, 4, 4]", text, false).1, 0);
+    let (model, count) = transposed("f32[n, 3, 4, 4]", text, true);
     assert_eq!((count, transposes(&model)), (1, 0), "{}", model.to_text());
     // The remaining rows would be reordered.
     let rows = text.replace("[2] = [1, 2]", "[1] = [2]");
-    assert_eq!(turned("f32[n, 3, 4, 4]", &rows, true).1, 0);
+    assert_eq!(transposed("f32[n, 3, 4, 4]", &rows, true).1, 0);
 }
 
 #[test]
 fn sequences_are_turned_by_the_permutation_that_undoes_itself() {
     let text = "  constant %bias: f32[3] = [1.0, 2.0, 3.0]\n  constant %w: f32[3, 3, 1] = [1.0, 0.5, 2.0, 0.25, 1.0, 0.0, 0.0, 3.0, 1.0]\n  %a = Transpose(%x) {perm = [0, 2, 1]}\n  %b = Conv(%a, %w)\n  %c = Transpose(%b) {perm = [0, 2, 1]}\n  %d = Add(%c, %bias)\n  %e = Relu(%d)\n  %f = Transpose(%e) {perm = [0, 2, 1]}\n  %g = Conv(%f, %w)\n  %h = Transpose(%g) {perm = [0, 2, 1]}\n  %i = Add(%h, %e)\n  output %i as y\n";
-    let (model, count) = turned("f32[n, h, 3]", text, false);
+    let (model, count) = transposed("f32[n, h, 3]", text, false);
     assert_eq!((count, transposes(&model)), (3, 2), "{}", model.to_text());
 }
 
@@ -255,6 +255,6 @@ fn sequences_are_turned_by_the_permutation_that_undoes_itself() {
 fn what_blocks_read_and_lists_that_are_computed_are_turned_where_they_stand() {
     let text = "  input %sizes: i64[4]\n  constant %go: bool[] = [true]\n  %a = Transpose(%x) {perm = [0, 2, 3, 1]}\n  %b = Relu(%a)\n  %c = Transpose(%b) {perm = [0, 3, 1, 2]}\n  %d = Sigmoid(%c)\n  %e = If(%go) {else_branch = {\n    %f = Neg(%b)\n    output %f\n  }, then_branch = {\n    %g = Abs(%b)\n    output %g\n  }}\n  output %d as y\n  output %e as z\n";
     let text = text.replace("  input %sizes: i64[4]\n", "");
-    let (model, _) = turned("f32[n, 3, 4, 4]", &text, false);
+    let (model, _) = transposed("f32[n, 3, 4, 4]", &text, false);
     assert_eq!(transposes(&model), 1, "{}", model.to_text());
 }

@@ -47,16 +47,16 @@ mod plugin {
     /// Nothing is said of it.
     #[pass]
     fn pass_of_unknown_class(cx: &Edit<'_>) -> Res<()> {
-        negate(cx, "Sqrt")
+        negate(cx, op::Sqrt)
     }
 
     /// Bit for bit.
     #[pass(class = exact, when = after_rules)]
     fn pass_of_exact_class(cx: &Edit<'_>) -> Res<()> {
-        negate(cx, "Erf")
+        negate(cx, op::Erf)
     }
 
-    fn negate(cx: &Edit<'_>, op: &str) -> Res<()> {
+    fn negate(cx: &Edit<'_>, op: impl Operator<'static>) -> Res<()> {
         for node in cx.graph().nodes().into_iter().filter(|node| node.is(op)) {
             let (Some(x), Some(y)) = (node.input(0), node.output(0)) else { continue };
             cx.before(node);

@@ -64,8 +64,8 @@ function com.microsoft::MultiHeadAttention(num_heads, scale) {
   }}
   %parts = Softmax(%shifted) {axis = -1}
   %out = MatMul(%parts, %vt)
-  %turned = Transpose(%out) {perm = [0, 2, 1, 3]}
-  %whole = Reshape(%turned, %joined)
+  %transposed = Transpose(%out) {perm = [0, 2, 1, 3]}
+  %whole = Reshape(%transposed, %joined)
   output %whole
 }
 function com.microsoft::RotaryEmbedding() {

@@ -50,7 +50,7 @@ rules! {
     coded: "t"::Coded(x) => refuses_with_a_code;
 
     /// Asks about a node that is not there.
-    stale: "t"::Stale(x) => { cx.op("Relu").input(cx.graph().inputs()[0]).maybe(None).one() };
+    stale: "t"::Stale(x) => { cx.op(op::Relu).input(cx.graph().inputs()[0]).maybe(None).one() };
 
     /// A choice that goes through an operator of another domain.
     through: "t"::Through(choice @ If(_, ..)) => choice;
@@ -102,7 +102,7 @@ rules! {
     may_be_missing: "t"::Maybe(maybe Cast(maybe Add(Exp(x), b), to = _to)) => "t"::Found(x, b);
 
     /// Attributes that are not given have their defaults.
-    defaults: "t"::Defaults(Gemm(x, w, alpha = 1.0, transA = 0, transB = turned)) if turned.int() == Some(0)
+    defaults: "t"::Defaults(Gemm(x, w, alpha = 1.0, transA = 0, transB = transposed)) if transposed.int() == Some(0)
         => MatMul(x, w);
 
     /// Extents that are the same.
@@ -147,9 +147,9 @@ fn same_shape(matched: &Matched<'_>, x: ValueRef<'_>) -> Res<()> {
 }
 
 fn packed<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, a: ValueRef<'h>, b: ValueRef<'h>) -> Vec<ValueRef<'h>> {
-    let both = cx.op("Concat").input(a).input(b).int("axis", 1).one();
-    let product = cx.op("MatMul").input(x).input(both).one();
-    cx.op("Split").input(product).int("axis", -1).int("num_outputs", 2).many(2)
+    let both = cx.op(op::Concat).input(a).input(b).axis(1).one();
+    let product = cx.op(op::MatMul).input(x).input(both).one();
+    cx.op(op::Split).input(product).axis(-1).num_outputs(2).many(2)
 }
 
 fn skip_norm<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, skip: ValueRef<'h>) -> Vec<ValueRef<'h>> {
@@ -158,16 +158,16 @@ fn skip_norm<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, skip: ValueRef<'h>) -> Vec<V
 
 fn read_the_root<'h>(cx: &Rewrite<'h>) -> Res<ValueRef<'h>> {
     let own = cx.matched().root().output(0).ok_or("the root has no output")?;
-    Ok(cx.op("Relu").input(own).one())
+    Ok(cx.op(op::Relu).input(own).one())
 }
 
 fn both<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>) -> Vec<ValueRef<'h>> {
-    vec![cx.op("Relu").input(x).one(), cx.op("Tanh").input(x).one()]
+    vec![cx.op(op::Relu).input(x).one(), cx.op(op::Tanh).input(x).one()]
 }
 
 fn before<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>) -> ValueRef<'h> {
     let earlier = x.producer().and_then(|(node, _)| node.input(0)).unwrap_or(x);
-    cx.op("Add").input(x).input(earlier).one()
+    cx.op(op::Add).input(x).input(earlier).one()
 }
 
 fn refuses_with_a_code<'h>(_: &Rewrite<'h>) -> Res<ValueRef<'h>> {
@@ -193,9 +193,9 @@ fn softplus(cx: &Edit<'_>) -> Res<()> {
     for node in marked(cx, "Softplus") {
         let (Some(x), Some(y)) = (node.input(0), node.output(0)) else { continue };
         cx.before(node);
-        let exp = cx.op("Exp").input(x).one();
-        let sum = cx.op("Add").input(exp).input(cx.float(1.0, DType::F32)).one();
-        cx.replace_uses(y, cx.op("Log").input(sum).one())?;
+        let exp = cx.op(op::Exp).input(x).one();
+        let sum = cx.op(op::Add).input(exp).input(cx.float(1.0, DType::F32)).one();
+        cx.replace_uses(y, cx.op(op::Log).input(sum).one())?;
         cx.remove(node)?;
         if node.exists() {
             return Err("the node is still there".into());
@@ -210,7 +210,7 @@ fn insert_behind(cx: &Edit<'_>) -> Res<()> {
     for node in marked(cx, "Behind") {
         let Some(y) = node.output(0) else { continue };
         cx.after(node);
-        cx.replace_uses(y, cx.op("Relu").input(y).one())?;
+        cx.replace_uses(y, cx.op(op::Relu).input(y).one())?;
         cx.set_attribute(node, "done", &Attribute::Int(1))?;
         cx.set_attribute(node, "gone", &Attribute::None)?;
         cx.note(node, "a relu was put behind it");
@@ -234,7 +234,7 @@ fn changes_a_type(cx: &Edit<'_>) -> Res<()> {
     for node in marked(cx, "ChangeType") {
         let (Some(x), Some(y)) = (node.input(0), node.output(0)) else { continue };
         cx.before(node);
-        cx.replace_uses(y, cx.op("Cast").input(x).int("to", 7).one())?;
+        cx.replace_uses(y, cx.op(op::Cast).input(x).to(7).one())?;
     }
     Ok(())
 }
@@ -256,7 +256,7 @@ fn bad_operator(cx: &Edit<'_>) -> Res<()> {
     for node in marked(cx, "BadOperator") {
         let (Some(x), Some(y)) = (node.input(0), node.output(0)) else { continue };
         cx.before(node);
-        cx.replace_uses(y, cx.op("Relu").input(x).input(x).one())?;
+        cx.replace_uses(y, cx.op(op::Relu).input(x).input(x).one())?;
     }
     Ok(())
 }
@@ -283,7 +283,7 @@ fn knows_version_two(cx: &Edit<'_>) -> Res<()> {
 #[pass(when = after_rules)]
 fn after_the_rules(cx: &Edit<'_>) -> Res<()> {
     for node in marked(cx, "Count") {
-        let relus = cx.graph().nodes().into_iter().filter(|n| n.is("Relu")).count();
+        let relus = cx.graph().nodes().into_iter().filter(|n| n.is(op::Relu)).count();
         cx.set_attribute(node, "relus", &Attribute::Int(relus as i64))?;
     }
     Ok(())

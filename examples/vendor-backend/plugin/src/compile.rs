@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use npu_program::{Constant, Instruction, NONE, Opcode, Program};
 use onnxport_sdk::backend::{Port, Region};
-use onnxport_sdk::{DType, Literal, NodeRef, Res, ValueRef};
+use onnxport_sdk::{DType, Literal, NodeRef, Res, ValueRef, op};
 
 /// A program, and the inputs of its node: the first inputs of the region, then its weights.
 pub(crate) struct Compiled {
@@ -102,7 +102,7 @@ pub(crate) fn instruction(node: NodeRef<'_>) -> Res<Planned<'_>> {
             let axes = operands.get(1).copied().flatten().and_then(ValueRef::constant);
             ints = axes.and_then(|axes| axes.ints()).ok_or("the axes are computed")?;
             operands.truncate(1);
-            if node.is("Squeeze") { Opcode::Squeeze } else { Opcode::Unsqueeze }
+            if node.is(op::Squeeze) { Opcode::Squeeze } else { Opcode::Unsqueeze }
         }
         "Gather" => {
             let index = operands.get(1).copied().flatten().and_then(ValueRef::constant);

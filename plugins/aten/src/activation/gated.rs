@@ -13,11 +13,11 @@ fn gelu(cx: &Lower, x: Value, approximate: Option<Str>) -> Res<Value> {
         return Err(format!("approximate `{mode}` is not one of none and tanh").into());
     }
     let formula = cx.opset() < 20;
-    let defined = if mode == "tanh" && formula { dtype } else { defined_type(cx, "Gelu", dtype) };
+    let defined = if mode == "tanh" && formula { dtype } else { defined_type(cx, op::Gelu, dtype) };
     let x = cx.cast(x, defined);
     let y = match (formula, mode) {
-        (false, "none") => cx.op("Gelu").input(x).one(),
-        (false, mode) => cx.op("Gelu").input(x).str("approximate", mode).one(),
+        (false, "none") => cx.op(op::Gelu).input(x).one(),
+        (false, mode) => cx.op(op::Gelu).input(x).approximate(mode).one(),
         (true, "none") => by_erf(cx, x),
         (true, _) => by_tanh(cx, x),
     };
@@ -38,7 +38,7 @@ fn by_tanh(cx: &Lower, x: Value) -> Value {
 /// The first half along `dim` times the sigmoid of the second.
 #[lowering("aten.glu.default")]
 fn glu(cx: &Lower, x: Value, dim: Axis) -> Res<Value> {
-    let node = cx.op("Split").input(x).int("axis", dim.0 as i64).int("num_outputs", 2);
+    let node = cx.op(op::Split).input(x).axis(dim.0 as i64).num_outputs(2);
     let [linear, gate] = node.outs::<2>();
     Ok(linear * cx.sigmoid(gate))
 }

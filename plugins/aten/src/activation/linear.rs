@@ -11,7 +11,7 @@ fn relu(cx: &Lower, x: Value) -> Res<Value> {
     if dtype.is_float() {
         return Ok(cx.relu(x));
     }
-    Ok(node(cx, "Max", &[x, cx.float(0.0, dtype)], dtype))
+    Ok(node(cx, op::Max, &[x, cx.float(0.0, dtype)], dtype))
 }
 
 /// `min(max(x, low), high)`; NaN throughout where a bound is NaN, which `Clip` takes for no bound.
@@ -42,14 +42,14 @@ fn hardsigmoid(cx: &Lower, x: Value) -> Res<Value> {
     if !fits_attribute(1.0 / 6.0, cx.result(0)?.dtype) {
         return Ok(between(cx, x + 3.0, 0.0, 6.0)? / 6.0);
     }
-    Ok(cx.op("HardSigmoid").input(x).float("alpha", 1.0 / 6.0).float("beta", 0.5).one())
+    Ok(cx.op(op::HardSigmoid).input(x).alpha(1.0 / 6.0).beta(0.5).one())
 }
 
 /// `x * min(max(x + 3, 0), 6) / 6`.
 #[lowering("aten.hardswish.default")]
 fn hardswish(cx: &Lower, x: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    Ok(node(cx, "HardSwish", &[x], dtype))
+    Ok(node(cx, op::HardSwish, &[x], dtype))
 }
 
 /// `x` where it is positive, else `slope * x`.
@@ -59,7 +59,7 @@ fn leaky(cx: &Lower, x: Value, slope: f64) -> Res<Value> {
         let (zero, small) = (cx.float(0.0, dtype), scaled(x, slope));
         return Ok(cx.select(cx.greater(x, zero), x, small));
     }
-    Ok(cx.op("LeakyRelu").input(x).float("alpha", slope).one())
+    Ok(cx.op(op::LeakyRelu).input(x).alpha(slope).one())
 }
 
 /// `x` where it is positive, else `negative_slope * x`.
@@ -75,7 +75,7 @@ fn rrelu(cx: &Lower, x: Value, lower: f64, upper: f64, training: bool) -> Res<Va
     if !training {
         return leaky(cx, x, f64::midpoint(lower, upper));
     }
-    let node = cx.op("RandomUniformLike").input(x).float("low", lower).float("high", upper);
+    let node = cx.op(op::RandomUniformLike).input(x).low(lower).high(upper);
     let dtype = cx.result(0)?.dtype;
     let small = x * node.one();
     Ok(select(cx, cx.greater(x, 0.0), x, small, dtype))
@@ -97,7 +97,7 @@ fn prelu(cx: &Lower, x: Value, weight: Value) -> Res<Value> {
         [_] if rank == 0 => cx.squeeze(weight, &[0]),
         _ => weight,
     };
-    Ok(node(cx, "PRelu", &[x, channels], dtype))
+    Ok(node(cx, op::PRelu, &[x, channels], dtype))
 }
 
 /// `x` where it is above `threshold`, else `value`.

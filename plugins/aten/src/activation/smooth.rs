@@ -6,7 +6,7 @@ use crate::support::{defined_type, fits_attribute, node, scaled, select, shifted
 
 /// `log(1 + exp(x))`.
 pub(crate) fn log_one_plus_exp(cx: &Lower, x: Value, dtype: DType) -> Value {
-    node(cx, "Softplus", &[x], dtype)
+    node(cx, op::Softplus, &[x], dtype)
 }
 
 /// `log(1 + exp(beta * x)) / beta`, and `x` where `beta * x` is above `threshold`.
@@ -48,7 +48,7 @@ fn elu(cx: &Lower, x: Value, alpha: f64, scale: f64, input_scale: f64) -> Res<Va
     if !fits_attribute(alpha, dtype) || input_scale != 1.0 {
         return Ok(exponential(cx, x, [alpha * scale, scale, input_scale], dtype));
     }
-    Ok(scaled(cx.op("Elu").input(x).float("alpha", alpha).one(), scale))
+    Ok(scaled(cx.op(op::Elu).input(x).alpha(alpha).one(), scale))
 }
 
 /// `negative * (exp(x * inside) - 1)` where `x` is negative, else `positive * x`.
@@ -67,7 +67,7 @@ fn selu(cx: &Lower, x: Value) -> Res<Value> {
     if !fits_attribute(ALPHA, dtype) {
         return Ok(exponential(cx, x, [ALPHA * SCALE, SCALE, 1.0], dtype));
     }
-    Ok(cx.op("Selu").input(x).float("alpha", ALPHA).float("gamma", SCALE).one())
+    Ok(cx.op(op::Selu).input(x).alpha(ALPHA).gamma(SCALE).one())
 }
 
 /// `x` where it is positive, else `alpha * (exp(x / alpha) - 1)`.
@@ -78,8 +78,8 @@ fn celu(cx: &Lower, x: Value, alpha: f64) -> Res<Value> {
     if dtype == DType::F64 || !(alpha as f32).is_normal() {
         return Ok(exponential(cx, x, [alpha, 1.0, 1.0 / alpha], dtype));
     }
-    let defined = defined_type(cx, "Celu", dtype);
-    Ok(cx.cast(cx.op("Celu").input(cx.cast(x, defined)).float("alpha", alpha).one(), dtype))
+    let defined = defined_type(cx, op::Celu, dtype);
+    Ok(cx.cast(cx.op(op::Celu).input(cx.cast(x, defined)).alpha(alpha).one(), dtype))
 }
 
 /// `x * sigmoid(x)`.
@@ -92,5 +92,5 @@ fn silu(cx: &Lower, x: Value) -> Res<Value> {
 #[lowering("aten.mish.default")]
 fn mish(cx: &Lower, x: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    Ok(node(cx, "Mish", &[x], dtype))
+    Ok(node(cx, op::Mish, &[x], dtype))
 }

@@ -16,7 +16,7 @@ impl Projections {
     /// `softmax(q @ k^T / sqrt(size)) @ v` of every head, projected.
     fn attend(&self, cx: &Lower, x: Value) -> Res<Value> {
         let joint = projected(cx, x, self.qkv)?;
-        let parts = cx.op("Split").input(joint).int("axis", -1).int("num_outputs", 3).many(3);
+        let parts = cx.op(op::Split).input(joint).axis(-1).num_outputs(3).many(3);
         let heads: Vec<Value> = parts
             .into_iter()
             .map(|part| {
@@ -87,8 +87,8 @@ fn transformer_encoder_layer(
     let (qkv, out) = ((qkv_weight, qkv_bias), (proj_weight, proj_bias));
     let attention = Projections { heads: num_heads, size: embed_dim, qkv, out };
     let norm = |cx: &Lower, x: Value, weight: Value, bias: Value| {
-        let node = cx.op("LayerNormalization").input(x).input(weight).input(bias);
-        node.int("axis", -1).float("epsilon", eps).one()
+        let node = cx.op(op::LayerNormalization).input(x).input(weight).input(bias);
+        node.axis(-1).epsilon(eps).one()
     };
     let feed = |cx: &Lower, x: Value| -> Res<Value> {
         let hidden = projected(cx, x, (ffn_weight_1, ffn_bias_1))?;
@@ -106,7 +106,7 @@ fn transformer_encoder_layer(
 /// `x / 2 * (1 + erf(x / sqrt(2)))`.
 fn gelu(cx: &Lower, x: Value) -> Value {
     if cx.opset() >= 20 {
-        return cx.op("Gelu").input(x).one();
+        return cx.op(op::Gelu).input(x).one();
     }
     let sum = cx.erf(x / std::f64::consts::SQRT_2) + 1.0;
     x * 0.5 * sum

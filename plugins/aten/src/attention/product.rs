@@ -77,10 +77,10 @@ impl Heads {
             return Err("the argument `query` has fewer than two axes".into());
         }
         if cx.opset() >= 23 && mask.is_none() && rank == 4 && cx.dtype(self.query)? == DType::F32 {
-            let node = cx.op("Attention").input(self.query).input(self.key).input(self.value);
-            let node = node.int("is_causal", i64::from(causal));
+            let node = cx.op(op::Attention).input(self.query).input(self.key).input(self.value);
+            let node = node.is_causal(causal);
             return Ok(match self.scale {
-                Some(scale) => node.float("scale", scale).one(),
+                Some(scale) => node.scale(scale).one(),
                 None => node.one(),
             });
         }
@@ -172,5 +172,5 @@ fn triangle(cx: &Lower, length: Dim, places: Dim, dtype: DType) -> Value {
     }
     let shape = cx.dims_value(&[length, places]);
     let closed = cx.filled(&Scalar::Float(f64::NEG_INFINITY), dtype, &[1]);
-    cx.op("Trilu").input(cx.constant_of_shape(shape, closed)).input(cx.int(1)).int("upper", 1).one()
+    cx.op(op::Trilu).input(cx.constant_of_shape(shape, closed)).input(cx.int(1)).upper(1).one()
 }

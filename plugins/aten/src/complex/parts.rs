@@ -27,7 +27,7 @@ fn complex(cx: &Lower, real: Value, imag: Value) -> Res<Value> {
 /// `abs * (cos(angle) + i * sin(angle))`.
 #[lowering("aten.polar.default", complex)]
 fn polar(cx: &Lower, abs: Value, angle: Value) -> Res<Value> {
-    let direction = paired(cx, cx.op("Cos").input(angle).one(), cx.op("Sin").input(angle).one());
+    let direction = paired(cx, cx.op(op::Cos).input(angle).one(), cx.op(op::Sin).input(angle).one());
     Ok(cx.unsqueeze(abs, &[-1]) * direction)
 }
 

@@ -8,25 +8,25 @@ use crate::reduce::vector_norm;
 /// The sum over `dim`.
 #[lowering("aten.sum.default", "aten.sum.dim_IntList", complex)]
 fn sum(cx: &Lower, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
-    reduced(cx, "ReduceSum", x, dim, keepdim)
+    reduced(cx, op::ReduceSum, x, dim, keepdim)
 }
 
 /// The mean over `dim`.
 #[lowering("aten.mean.default", "aten.mean.dim", complex)]
 fn mean(cx: &Lower, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
-    reduced(cx, "ReduceMean", x, dim, keepdim)
+    reduced(cx, op::ReduceMean, x, dim, keepdim)
 }
 
 /// The running sum along `dim`.
 #[lowering("aten.cumsum.default", complex)]
 fn cumsum(cx: &Lower, x: Value, dim: Axis) -> Res<Value> {
-    Ok(cx.op("CumSum").input(x).input(cx.int(dim.0 as i64)).one())
+    Ok(cx.op(op::CumSum).input(x).input(cx.int(dim.0 as i64)).one())
 }
 
 /// The norm of the sizes over `dim`.
 #[lowering("aten.linalg_vector_norm.default", complex)]
 fn linalg_vector_norm(cx: &Lower, x: Value, ord: f64, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
-    let sizes = cx.cast(cx.reduce("ReduceL2", x, &[-1], false), cx.result(0)?.dtype);
+    let sizes = cx.cast(cx.reduce(op::ReduceL2, x, &[-1], false), cx.result(0)?.dtype);
     vector_norm(cx, sizes, ord, &dim.map(|d| d.ints()).unwrap_or_default(), keepdim)
 }
 
@@ -47,7 +47,7 @@ fn product(cx: &Lower, a: Value, b: Value) -> Res<Value> {
 }
 
 /// Over every axis but that of the pair.
-fn reduced(cx: &Lower, op: &str, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
+fn reduced(cx: &Lower, op: impl Operator<'static>, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
     let axes = match dim {
         Some(dim) if !dim.0.is_empty() => dim.ints(),
         _ => (0..cx.rank(x)? as i64 - 1).collect(),

@@ -11,7 +11,7 @@ fn cond(cx: &Lower) -> Res<Vec<Value>> {
     let then = cx.block(|cx| cx.inline(yes, &operands))?;
     let other = cx.block(|cx| cx.inline(no, &operands))?;
     let count = cx.result_count();
-    Ok(cx.op("If").input(pred).block("then_branch", then).block("else_branch", other).many(count))
+    Ok(cx.op(op::If).input(pred).then_branch(then).else_branch(other).many(count))
 }
 
 /// The truth value at `index`: a tensor of one element, or a symbolic one.

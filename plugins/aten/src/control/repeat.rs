@@ -37,7 +37,7 @@ fn while_loop(cx: &Lower) -> Res<Vec<Value>> {
         Ok(std::iter::once(flag(cx, *again)?).chain(next).collect())
     })?;
     let count = carried.len();
-    Ok(cx.op("Loop").maybe(None).input(go).inputs(carried).block("body", round).many(count))
+    Ok(cx.op(op::Loop).maybe(None).input(go).inputs(carried).body(round).many(count))
 }
 
 /// `scan(combine, init, xs, additional)`: `combine` takes the state and a slice of every `xs` along its
@@ -75,6 +75,6 @@ fn scanned(
         cx.inline(body, &[given.as_slice(), additional].concat())
     })?;
     let (count, over) = (cx.result_count(), slices.len() as i64);
-    let node = cx.op("Scan").inputs(init.iter().copied()).inputs(slices.iter().copied());
-    Ok(node.int("num_scan_inputs", over).block("body", round).many(count))
+    let node = cx.op(op::Scan).inputs(init.iter().copied()).inputs(slices.iter().copied());
+    Ok(node.num_scan_inputs(over).body(round).many(count))
 }

@@ -24,7 +24,7 @@ fn im2col(
         for half in [lead, rank + lead] {
             pads.splice(half..half + 2, padding.iter().copied());
         }
-        image = cx.op("Pad").input(image).input(cx.ints(&pads)).one();
+        image = cx.op(op::Pad).input(image).input(cx.ints(&pads)).one();
     }
     for (i, axis) in [lead, lead + 2].into_iter().enumerate() {
         let (kernel, dilation) = (kernel[i], dilation[i]);
@@ -64,8 +64,8 @@ fn col2im(
     let (dilation, stride) = (per_axis(&dilation, 2)?, per_axis(&stride, 2)?);
     let pads = per_axis(&padding, 2)?.repeat(2);
     let body = |cx: &Lower, x: Value| {
-        let node = cx.op("Col2Im").input(x).input(cx.sym_ints(&output_size)).input(cx.ints(&kernel));
-        Ok(node.ints("dilations", &dilation).ints("pads", &pads).ints("strides", &stride).one())
+        let node = cx.op(op::Col2Im).input(x).input(cx.sym_ints(&output_size)).input(cx.ints(&kernel));
+        Ok(node.dilations(&dilation).pads(&pads).strides(&stride).one())
     };
     batched(cx, x, 1, body, |cx, y| cx.squeeze(y, &[0]))
 }

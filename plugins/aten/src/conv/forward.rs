@@ -135,7 +135,7 @@ impl Window {
     }
 
     fn convolve(self, cx: &Lower, x: Value, weight: Value, bias: Option<Value>) -> Res<Value> {
-        self.emit(cx, "Conv", [Some(x), Some(weight), bias], &[])
+        self.emit(cx, op::Conv, [Some(x), Some(weight), bias], &[])
     }
 
     pub(super) fn transpose(
@@ -147,15 +147,21 @@ impl Window {
         output_padding: &[i64],
     ) -> Res<Value> {
         let output_padding = per_axis(output_padding, self.spatial)?;
-        self.emit(cx, "ConvTranspose", [Some(x), Some(weight), bias], &output_padding)
+        self.emit(cx, op::ConvTranspose, [Some(x), Some(weight), bias], &output_padding)
     }
 
-    fn emit(&self, cx: &Lower, op: &str, inputs: [Option<Value>; 3], extra: &[i64]) -> Res<Value> {
+    fn emit(
+        &self,
+        cx: &Lower,
+        op: impl Operator<'static>,
+        inputs: [Option<Value>; 3],
+        extra: &[i64],
+    ) -> Res<Value> {
         let [Some(x), weight, bias] = inputs else { return Err("a convolution has an input".into()) };
         // Beyond the stride everything is stated.
         let long = extra.iter().zip(&self.stride).any(|(more, stride)| more >= stride);
         let body = |cx: &Lower, x: Value| {
-            let mut node = cx.op(op).input(x).maybe(weight).maybe(bias);
+            let mut node = cx.op(op.named()).input(x).maybe(weight).maybe(bias);
             if let Some(kernel) = &self.kernel {
                 node = node.ints("kernel_shape", kernel);
             }

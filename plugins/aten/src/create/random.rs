@@ -10,27 +10,34 @@ fn drawn_type(dtype: DType) -> DType {
 }
 
 /// `RandomUniform` or `RandomNormal` of the result's shape with two float attributes.
-fn random(cx: &Lower, op: &str, first: (&str, f64), second: (&str, f64), dtype: DType) -> Res<Value> {
+fn random(
+    cx: &Lower,
+    op: impl Operator<'static>,
+    first: (&str, f64),
+    second: (&str, f64),
+    dtype: DType,
+) -> Res<Value> {
     let shape = cx.result(0)?.shape;
     let constant: Option<Vec<i64>> = shape.iter().map(|d| d.as_const()).collect();
     if let Some(shape) = constant.filter(|s| !s.is_empty()) {
-        let node = cx.op(op).ints("shape", &shape).int("dtype", i64::from(dtype.onnx()));
+        let node = cx.op(op.named()).ints("shape", &shape).int("dtype", i64::from(dtype.onnx()));
         return Ok(node.float(first.0, first.1).float(second.0, second.1).one());
     }
     let like = cx.constant_of_shape(cx.dims_value(&shape), cx.filled(&Scalar::Int(0), dtype, &[1]));
-    let op = if op == "RandomNormal" { "RandomNormalLike" } else { "RandomUniformLike" };
+    let op =
+        if op.is(op::RandomNormal) { op::RandomNormalLike.named() } else { op::RandomUniformLike.named() };
     Ok(cx.op(op).input(like).float(first.0, first.1).float(second.0, second.1).one())
 }
 
 /// Uniform in `[low, high)`, in `f32` or `f64`.
 fn uniform_in(cx: &Lower, low: f64, high: f64) -> Res<Value> {
-    random(cx, "RandomUniform", ("low", low), ("high", high), drawn_type(cx.result(0)?.dtype))
+    random(cx, op::RandomUniform, ("low", low), ("high", high), drawn_type(cx.result(0)?.dtype))
 }
 
 /// Normal, in the type of the result.
 fn normal_of(cx: &Lower, mean: f64, std: f64) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    Ok(cx.cast(random(cx, "RandomNormal", ("mean", mean), ("scale", std), drawn_type(dtype))?, dtype))
+    Ok(cx.cast(random(cx, op::RandomNormal, ("mean", mean), ("scale", std), drawn_type(dtype))?, dtype))
 }
 
 /// Uniform in `[0, 1)`.
@@ -92,8 +99,8 @@ fn randint(cx: &Lower, low: Option<i64>, high: i64) -> Res<Value> {
 #[lowering("aten.randperm.default", "aten.randperm.generator")]
 fn randperm(cx: &Lower) -> Res<Value> {
     let result = cx.result(0)?;
-    let keys = random(cx, "RandomUniform", ("low", 0.0), ("high", 1.0), DType::F32)?;
-    let [_, order] = cx.op("TopK").input(keys).input(cx.dims_value(&result.shape)).outs::<2>();
+    let keys = random(cx, op::RandomUniform, ("low", 0.0), ("high", 1.0), DType::F32)?;
+    let [_, order] = cx.op(op::TopK).input(keys).input(cx.dims_value(&result.shape)).outs::<2>();
     Ok(cx.cast(order, result.dtype))
 }
 
@@ -102,7 +109,7 @@ fn randperm(cx: &Lower) -> Res<Value> {
 fn bernoulli(cx: &Lower, x: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let kernel = drawn_type(cx.dtype(x)?);
-    Ok(cx.op("Bernoulli").input(cx.cast(x, kernel)).int("dtype", i64::from(dtype.onnx())).one())
+    Ok(cx.op(op::Bernoulli).input(cx.cast(x, kernel)).dtype(i64::from(dtype.onnx())).one())
 }
 
 /// 1 with probability `p`, else 0.
@@ -142,13 +149,13 @@ fn multinomial(cx: &Lower, x: Value, num_samples: i64, replacement: bool) -> Res
     if replacement || num_samples == 1 {
         let log = cx.log(x);
         let log = if rank == 1 { cx.unsqueeze(log, &[0]) } else { log };
-        let node = cx.op("Multinomial").input(log).int("sample_size", num_samples);
-        let drawn = node.int("dtype", i64::from(DType::I64.onnx())).one();
+        let node = cx.op(op::Multinomial).input(log).sample_size(num_samples);
+        let drawn = node.dtype(i64::from(DType::I64.onnx())).one();
         return Ok(if rank == 1 { cx.squeeze(drawn, &[0]) } else { drawn });
     }
     let low = f64::from(f32::MIN_POSITIVE);
-    let keys = x / -cx.log(cx.op("RandomUniformLike").input(x).float("low", low).float("high", 1.0).one());
-    let [_, indices] = cx.op("TopK").input(keys).input(cx.ints(&[num_samples])).outs::<2>();
+    let keys = x / -cx.log(cx.op(op::RandomUniformLike).input(x).low(low).high(1.0).one());
+    let [_, indices] = cx.op(op::TopK).input(keys).input(cx.ints(&[num_samples])).outs::<2>();
     Ok(indices)
 }
 
@@ -173,6 +180,7 @@ fn dropout(cx: &Lower, x: Value, p: f64, train: Option<bool>) -> Res<Vec<Option<
         let mask = cx.has_result(1).then(|| full(cx, &shape, &Scalar::Bool(false), DType::Bool));
         return Ok(vec![Some(dropped), mask]);
     }
-    let [y, mask] = cx.op("Dropout").input(x).input(cx.float(p, DType::F32)).input(cx.bool(true)).outs::<2>();
+    let [y, mask] =
+        cx.op(op::Dropout).input(x).input(cx.float(p, DType::F32)).input(cx.bool(true)).outs::<2>();
     Ok(vec![Some(y), Some(mask)])
 }

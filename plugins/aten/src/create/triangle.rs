@@ -15,12 +15,12 @@ fn eye(cx: &Lower) -> Res<Value> {
         return cx.reshape_to_result(cx.numbers(&ones, dtype), 0);
     }
     let (shape, zero) = (cx.dims_value(&result.shape), cx.filled(&Scalar::Int(0), dtype, &[1]));
-    Ok(cx.op("EyeLike").input(cx.constant_of_shape(shape, zero)).one())
+    Ok(cx.op(op::EyeLike).input(cx.constant_of_shape(shape, zero)).one())
 }
 
 fn triangle(cx: &Lower, x: Value, diagonal: SymInt, upper: bool) -> Value {
     let k = (diagonal != SymInt::Const(0)).then(|| cx.sym_int_scalar(&diagonal));
-    cx.op("Trilu").input(x).maybe(k).int("upper", i64::from(upper)).one()
+    cx.op(op::Trilu).input(x).maybe(k).upper(upper).one()
 }
 
 /// The elements on and below `diagonal`, zeros elsewhere.

@@ -34,13 +34,13 @@ fn stft(
             }
         };
         let pads = cx.ints(&[0, n_fft / 2, 0, n_fft / 2]);
-        signal = cx.op("Pad").input(signal).input(pads).str("mode", mode).one();
+        signal = cx.op(op::Pad).input(signal).input(pads).mode(mode).one();
     }
     let window = whole_window(cx, window, win_length.unwrap_or(n_fft), n_fft, dtype);
     let (step, frame) = (cx.int(hop_length.unwrap_or(n_fft / 4)), cx.int(n_fft));
     let onesided = i64::from(onesided.unwrap_or(true));
-    let node = cx.op("STFT").input(cx.unsqueeze(signal, &[-1])).input(step).input(window).input(frame);
-    let mut y = cx.transpose(node.int("onesided", onesided).one(), &[0, 2, 1, 3]);
+    let node = cx.op(op::STFT).input(cx.unsqueeze(signal, &[-1])).input(step).input(window).input(frame);
+    let mut y = cx.transpose(node.onesided(onesided).one(), &[0, 2, 1, 3]);
     if !batched {
         y = cx.squeeze(y, &[0]);
     }
@@ -58,7 +58,7 @@ fn whole_window(cx: &Lower, window: Option<Value>, length: i64, n_fft: i64, dtyp
         return window;
     }
     let before = (n_fft - length) / 2;
-    cx.op("Pad").input(window).input(cx.ints(&[before, n_fft - length - before])).one()
+    cx.op(op::Pad).input(window).input(cx.ints(&[before, n_fft - length - before])).one()
 }
 
 /// The signal whose short-time transform this is: the inverse transform of every frame times the
@@ -96,7 +96,7 @@ fn istft(
     let (image, block) = (cx.dims_value(&[Dim::Const(1), covered]), cx.ints(&[1, n_fft]));
     let strides = [1, hop];
     let overlapped = |cx: &Lower, columns: Value| {
-        let node = cx.op("Col2Im").input(columns).input(image).input(block).ints("strides", &strides);
+        let node = cx.op(op::Col2Im).input(columns).input(image).input(block).strides(&strides);
         cx.squeeze(node.one(), &[1, 2])
     };
     let y = overlapped(cx, y);
@@ -117,7 +117,7 @@ fn istft(
         let missing = cx.dim_sub(length, have);
         let missing = cx.dim_max(missing, 0);
         if !missing.is(0) {
-            y = cx.op("Pad").input(y).input(cx.dims_value(&[0.into(), 0.into(), 0.into(), missing])).one();
+            y = cx.op(op::Pad).input(y).input(cx.dims_value(&[0.into(), 0.into(), 0.into(), missing])).one();
         }
     }
     Ok(if batched { y } else { cx.squeeze(y, &[0]) })

@@ -49,15 +49,15 @@ pub(super) fn dft(
     onesided: bool,
 ) -> Value {
     let place = (cx.opset() >= 20).then(|| cx.int(axis as i64));
-    let mut node = cx.op("DFT").input(x).maybe(n).maybe(place);
+    let mut node = cx.op(op::DFT).input(x).maybe(n).maybe(place);
     if place.is_none() {
-        node = node.int("axis", axis as i64);
+        node = node.axis(axis as i64);
     }
     if inverse {
-        node = node.int("inverse", 1);
+        node = node.inverse(1);
     }
     if onesided {
-        node = node.int("onesided", 1);
+        node = node.onesided(1);
     }
     node.one()
 }
@@ -95,7 +95,7 @@ pub(super) fn from_half(cx: &Lower, x: Value, axis: usize, n: Dim) -> Res<Value>
         if let Some(end) = pads.get_mut(rank + axis) {
             *end = half - have;
         }
-        x = cx.op("Pad").input(x).input(cx.ints(&pads)).one();
+        x = cx.op(op::Pad).input(x).input(cx.ints(&pads)).one();
     }
     let places: Vec<i64> = (0..n).map(|k| if k < half { k } else { n - k }).collect();
     let full = cx.gather(x, cx.ints(&places), axis as i64);

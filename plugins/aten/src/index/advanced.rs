@@ -27,7 +27,7 @@ fn index(cx: &Lower, x: Value, indices: Vec<Option<Value>>) -> Res<Value> {
     let data = permuted(cx, x, columns.front())?;
     let (place, depth, rest) = (columns.place(), columns.shape.len(), columns.rest.len());
     let order = (depth..depth + place).chain(0..depth).chain(depth + place..depth + rest);
-    permuted(cx, cx.op("GatherND").input(data).input(columns.stacked(cx)?).one(), order.collect())
+    permuted(cx, cx.op(op::GatherND).input(data).input(columns.stacked(cx)?).one(), order.collect())
 }
 
 /// Neighbouring axes whose indices vary along different axes of their common shape, in order, are
@@ -65,8 +65,8 @@ pub(super) fn masked(cx: &Lower, x: Value, axis: usize, mask: Value) -> Res<Valu
         1 => compress(cx, x, mask, Some(axis as i64)),
         _ if depth == shape.len() => compress(cx, x, cx.reshape(mask, &[-1]), None),
         _ if axis == 0 => {
-            let found = cx.op("NonZero").input(mask).one();
-            Ok(cx.op("GatherND").input(x).input(cx.transpose(found, &[1, 0])).one())
+            let found = cx.op(op::NonZero).input(mask).one();
+            Ok(cx.op(op::GatherND).input(x).input(cx.transpose(found, &[1, 0])).one())
         }
         _ => {
             let covered = shape.iter().skip(axis).take(depth);

@@ -48,8 +48,8 @@ pub(super) fn written(
         let new: Vec<i64> = if index_rank == 0 { vec![0, 1] } else { vec![1] };
         let index = cx.unsqueeze(cx.cast(index, DType::I64), &new);
         let x = widen(cx, x, reduction);
-        let node = cx.op("ScatterND").input(x).input(index).input(widen(cx, source, reduction));
-        let written = if reduction == "none" { node.one() } else { node.str("reduction", reduction).one() };
+        let node = cx.op(op::ScatterND).input(x).input(index).input(widen(cx, source, reduction));
+        let written = if reduction == "none" { node.one() } else { node.reduction(reduction).one() };
         return Ok(narrow(cx, written, dtype));
     }
     let shape = cx.shape(source)?;

@@ -35,7 +35,7 @@ fn embedding_bag(
     }
     // The bag of a position: how many bags have begun, less one.
     let positions = cx.unsqueeze(cx.range(zero, cx.squeeze(cx.extent(indices, 0), &[0]), one), &[1]);
-    let begun = cx.reduce("ReduceSum", cx.cast(cx.less_equal(offsets, positions), DType::I64), &[1], true);
+    let begun = cx.reduce(op::ReduceSum, cx.cast(cx.less_equal(offsets, positions), DType::I64), &[1], true);
     let ones = cx.ints(&[1]);
     let bags = begun - ones;
 
@@ -53,13 +53,13 @@ fn embedding_bag(
     let (bag_count, width) = (cx.extent(offsets, 0), cx.extent(weight, 1));
     let table = cx.constant_of_shape(cx.concat(&[bag_count, width], 0), cx.filled(&neutral, dtype, &[1]));
     let reduction = if mode == 2 { "max" } else { "add" };
-    let total = cx.op("ScatterND").input(table).input(bags).input(rows).str("reduction", reduction).one();
+    let total = cx.op(op::ScatterND).input(table).input(bags).input(rows).reduction(reduction).one();
     if mode == 0 {
         return Ok(vec![Some(total), None, None, None]);
     }
     let sizes = cx.concat(&[bag_count, ones], 0);
     let table = cx.constant_of_shape(sizes, cx.filled(&Scalar::Int(0), dtype, &[1]));
-    let counts = cx.op("ScatterND").input(table).input(bags).input(kept).str("reduction", "add").one();
+    let counts = cx.op(op::ScatterND).input(table).input(bags).input(kept).reduction("add").one();
     let reduced = if mode == 1 {
         total / cx.max(counts, 1)
     } else {

@@ -47,7 +47,7 @@ impl Columns {
                 None => at += 1,
                 Some(mask) if is_mask(cx, *mask) => {
                     let mask = as_mask(cx, *mask);
-                    let found = cx.op("NonZero").input(mask).one();
+                    let found = cx.op(op::NonZero).input(mask).one();
                     masks += 1;
                     let depth = cx.rank(mask)?;
                     for row in 0..depth {
@@ -99,7 +99,7 @@ impl Columns {
         }
         if self.several {
             let sum = columns.iter().copied().reduce(|a, b| a + b);
-            let shape = sum.map(|sum| cx.op("Shape").input(sum).one());
+            let shape = sum.map(|sum| cx.op(op::Shape).input(sum).one());
             let expand = |column: &Value| shape.map_or(*column, |shape| cx.expand(*column, shape));
             let columns: Vec<Value> = columns.iter().map(expand).collect();
             return Ok(cx.concat(&columns, self.shape.len() as i64));

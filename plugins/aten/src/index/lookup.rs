@@ -36,7 +36,7 @@ fn embedding_backward(
     let columns = cx.extent(grad, width);
     let shape = cx.concat(&[cx.sym_ints(&[num_weights]), columns], 0);
     let table = cx.constant_of_shape(shape, cx.filled(&Scalar::Int(0), result.dtype, &[1]));
-    Ok(cx.op("ScatterND").input(table).input(places).input(grad).str("reduction", "add").one())
+    Ok(cx.op(op::ScatterND).input(table).input(places).input(grad).reduction("add").one())
 }
 
 /// The elements of the flattened `self` at `index`.
@@ -60,12 +60,12 @@ fn one_hot(cx: &Lower, x: Value, num_classes: i64) -> Res<Value> {
     let depth = if num_classes >= 0 {
         cx.ints(&[num_classes])
     } else {
-        cx.reduce("ReduceMax", x, &[], false) + cx.ints(&[1])
+        cx.reduce(op::ReduceMax, x, &[], false) + cx.ints(&[1])
     };
     let values = cx.ints(&[0, 1]);
     let scalar = cx.rank(x)? == 0;
     let x = if scalar { cx.unsqueeze(x, &[0]) } else { x };
-    let hot = cx.op("OneHot").input(x).input(depth).input(values).int("axis", -1).one();
+    let hot = cx.op(op::OneHot).input(x).input(depth).input(values).axis(-1).one();
     Ok(if scalar { cx.squeeze(hot, &[0]) } else { hot })
 }
 
@@ -79,7 +79,7 @@ fn bincount(cx: &Lower, x: Value, weights: Option<Value>, minlength: SymInt) -> 
         SymInt::Const(n) => cx.ints(&[n - 1]),
         n @ SymInt::Value(_) => cx.sym_ints(&[n]) - one,
     };
-    let largest = cx.reduce("ReduceMax", cx.concat(&[x, least], 0), &[0], true);
+    let largest = cx.reduce(op::ReduceMax, cx.concat(&[x, least], 0), &[0], true);
     let table = cx.constant_of_shape(largest + one, cx.filled(&Scalar::Int(0), dtype, &[1]));
     let updates = match weights {
         Some(weights) => cx.cast(weights, dtype),
@@ -96,7 +96,8 @@ fn histc(cx: &Lower, x: Value, bins: i64, min: Scalar, max: Scalar) -> Res<Value
     let wide = if dtype == DType::F64 { DType::F64 } else { DType::F32 };
     let x = cx.reshape_dynamic(cx.cast(x, wide), cx.ints(&[-1]));
     let (from, to) = if min == max {
-        let (least, largest) = (cx.reduce("ReduceMin", x, &[0], true), cx.reduce("ReduceMax", x, &[0], true));
+        let (least, largest) =
+            (cx.reduce(op::ReduceMin, x, &[0], true), cx.reduce(op::ReduceMax, x, &[0], true));
         let same = cx.equal(least, largest);
         let (below, above) = (least - 1.0, largest + 1.0);
         (cx.select(same, below, least), cx.select(same, above, largest))

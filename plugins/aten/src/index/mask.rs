@@ -34,17 +34,17 @@ fn masked_scatter(cx: &Lower, x: Value, mask: Value, source: Value) -> Res<Value
     let shape = cx.result(0)?.shape;
     let (x, mask) = (expand_to(cx, x, &shape)?, expand_to(cx, mask, &shape)?);
     let (x, mask) = if shape.is_empty() { (cx.reshape(x, &[1]), cx.reshape(mask, &[1])) } else { (x, mask) };
-    let found = cx.op("NonZero").input(mask).one();
-    let count = cx.op("Shape").input(found).int("start", 1).one();
+    let found = cx.op(op::NonZero).input(mask).one();
+    let count = cx.op(op::Shape).input(found).start(1).one();
     let places = cx.transpose(found, &[1, 0]);
     let updates = cx.slice_dynamic(cx.reshape(source, &[-1]), 0, cx.ints(&[0]), count, 1);
-    cx.reshape_to_result(cx.op("ScatterND").input(x).input(places).input(updates).one(), 0)
+    cx.reshape_to_result(cx.op(op::ScatterND).input(x).input(places).input(updates).one(), 0)
 }
 
 /// `NonZero`: a row per axis, a column per element that is not zero.
 fn non_zero(cx: &Lower, x: Value) -> Res<Value> {
     let x = if cx.rank(x)? == 0 { cx.reshape(x, &[1]) } else { x };
-    Ok(cx.op("NonZero").input(x).one())
+    Ok(cx.op(op::NonZero).input(x).one())
 }
 
 /// The positions of the elements that are not zero, a row each.

@@ -50,11 +50,11 @@ fn select_scatter(cx: &Lower, x: Value, src: Value, dim: Axis, index: SymInt) ->
     let src = cx.unsqueeze(src, &[axis as i64]);
     let index = cx.sym_ints(&[index]);
     if axis == 0 {
-        return Ok(cx.op("ScatterND").input(x).input(cx.unsqueeze(index, &[0])).input(src).one());
+        return Ok(cx.op(op::ScatterND).input(x).input(cx.unsqueeze(index, &[0])).input(src).one());
     }
     let shape = cx.shape(src)?;
     let index = expand_to(cx, index, &shape)?;
-    Ok(cx.op("ScatterElements").input(x).input(index).input(src).int("axis", axis as i64).one())
+    Ok(cx.op(op::ScatterElements).input(x).input(index).input(src).axis(axis as i64).one())
 }
 
 /// `self` with `self[start:end:step]` along `dim` replaced by `src`.
@@ -177,5 +177,5 @@ fn diagonal_scatter(cx: &Lower, x: Value, src: Value, offset: i64, dim1: Axis, d
     let updates = permuted(cx, src, std::iter::once(last).chain(0..last).collect())?;
     let data = permuted(cx, x, front.clone())?;
     let back = (0..rank).map(|axis| front.iter().position(|f| *f == axis).unwrap_or(axis)).collect();
-    permuted(cx, cx.op("ScatterND").input(data).input(places).input(updates).one(), back)
+    permuted(cx, cx.op(op::ScatterND).input(data).input(places).input(updates).one(), back)
 }

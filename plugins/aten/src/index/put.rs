@@ -32,8 +32,8 @@ fn index_put(
     let front = columns.front();
     let reduction = if accumulate { "add" } else { "none" };
     let data = widen(cx, permuted(cx, x, front.clone())?, reduction);
-    let node = cx.op("ScatterND").input(data).input(stacked).input(widen(cx, updates, reduction));
-    let written = if accumulate { node.str("reduction", "add").one() } else { node.one() };
+    let node = cx.op(op::ScatterND).input(data).input(stacked).input(widen(cx, updates, reduction));
+    let written = if accumulate { node.reduction("add").one() } else { node.one() };
     let back = (0..rank).map(|axis| front.iter().position(|f| *f == axis).unwrap_or(axis)).collect();
     permuted(cx, narrow(cx, written, dtype), back)
 }
@@ -105,7 +105,7 @@ fn updates(cx: &Lower, x: Value, columns: &Columns, stacked: Value, values: Valu
     };
     let values = if target.iter().enumerate().any(grows) {
         let (before, after) = (cx.dims_value(before), cx.dims_value(after));
-        cx.expand(values, cx.concat(&[before, cx.op("Shape").input(stacked).int("end", -1).one(), after], 0))
+        cx.expand(values, cx.concat(&[before, cx.op(op::Shape).input(stacked).end(-1).one(), after], 0))
     } else {
         broadcast(cx, values, &target)?
     };

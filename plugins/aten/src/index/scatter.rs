@@ -33,8 +33,8 @@ pub(super) fn scattered(
     let (data, index) = (lifted(cx, x)?, lifted(cx, index)?);
     let updates = clipped(cx, lifted(cx, updates)?, index)?;
     let (data, updates) = (widen(cx, data, reduction), widen(cx, updates, reduction));
-    let node = cx.op("ScatterElements").input(data).input(index).input(updates).int("axis", axis as i64);
-    let written = if reduction == "none" { node.one() } else { node.str("reduction", reduction).one() };
+    let node = cx.op(op::ScatterElements).input(data).input(index).input(updates).axis(axis as i64);
+    let written = if reduction == "none" { node.one() } else { node.reduction(reduction).one() };
     let written = narrow(cx, written, dtype);
     Ok(if scalar { cx.squeeze(written, &[0]) } else { written })
 }
@@ -63,7 +63,7 @@ fn clipped(cx: &Lower, updates: Value, index: Value) -> Res<Value> {
     };
     let starts = cx.ints(&vec![0; axes.len()]);
     let axes = cx.ints(&axes.iter().map(|a| *a as i64).collect::<Vec<_>>());
-    Ok(cx.op("Slice").input(updates).input(starts).input(ends).input(axes).one())
+    Ok(cx.op(op::Slice).input(updates).input(starts).input(ends).input(axes).one())
 }
 
 /// A tensor of the shape of `like` filled with `number`.
@@ -196,7 +196,7 @@ fn gather(cx: &Lower, x: Value, dim: Axis, index: Value) -> Res<Value> {
         // Only an index without elements may have other axes.
         return empty(cx)?.ok_or_else(|| "argument `index` has other axes than the tensor".into());
     }
-    Ok(cx.op("GatherElements").input(x).input(index).int("axis", dim.0 as i64).one())
+    Ok(cx.op(op::GatherElements).input(x).input(index).axis(dim.0 as i64).one())
 }
 
 /// As `gather` after `self` and `indices` were broadcast along the other axes; without `dim`, of the
@@ -214,5 +214,5 @@ fn take_along_dim(cx: &Lower, x: Value, indices: Value, dim: Option<Axis>) -> Re
         *place = cx.dim(x, axis);
     }
     let x = crate::view::expand_to(cx, x, &target)?;
-    Ok(cx.op("GatherElements").input(x).input(indices).int("axis", axis as i64).one())
+    Ok(cx.op(op::GatherElements).input(x).input(indices).axis(axis as i64).one())
 }

@@ -21,7 +21,7 @@ fn search(cx: &Lower, sorted: Value, values: Value, right: bool) -> Res<Value> {
         (false, true) => !cx.greater_equal(sorted, values),
         (true, true) => !cx.greater(sorted, values),
     };
-    Ok(cx.reduce("ReduceSum", cx.cast(passed, dtype), &[-1], false))
+    Ok(cx.reduce(op::ReduceSum, cx.cast(passed, dtype), &[-1], false))
 }
 
 /// Whether each of `elements` is among `test_elements`, or is not with `invert`.
@@ -37,7 +37,7 @@ fn isin(cx: &Lower, x: Operand, y: Operand, invert: bool) -> Res<Value> {
     let elements = cx.unsqueeze(elements, &[-1]);
     let tests = if cx.rank(tests)? == 1 { tests } else { cx.reshape(tests, &[-1]) };
     let same = cx.equal(elements, tests);
-    let found = cx.cast(cx.reduce("ReduceSum", cx.cast(same, DType::I32), &[-1], false), DType::Bool);
+    let found = cx.cast(cx.reduce(op::ReduceSum, cx.cast(same, DType::I32), &[-1], false), DType::Bool);
     Ok(if invert { !found } else { found })
 }
 
@@ -77,7 +77,7 @@ fn searchsorted(
     let values = tensor(cx, y);
     let right = side.map_or(right, |s| s.0 == "right");
     let sorted = match sorter {
-        Some(order) => cx.op("GatherElements").input(sorted_sequence).input(order).int("axis", -1).one(),
+        Some(order) => cx.op(op::GatherElements).input(sorted_sequence).input(order).axis(-1).one(),
         None => sorted_sequence,
     };
     search(cx, sorted, values, right)

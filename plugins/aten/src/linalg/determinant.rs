@@ -28,5 +28,5 @@ fn slogdet(cx: &Lower, x: Value) -> Res<(Value, Value)> {
 }
 
 fn determinant(cx: &Lower, x: Value) -> Value {
-    cx.op("Det").input(x).one()
+    cx.op(op::Det).input(x).one()
 }

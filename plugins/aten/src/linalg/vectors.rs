@@ -27,7 +27,7 @@ fn cross(cx: &Lower, a: Value, b: Value, dim: Option<i64>) -> Res<Value> {
 fn vecdot(cx: &Lower, x: Value, y: Value, dim: i64) -> Res<Value> {
     let rank = cx.rank(x)?.max(cx.rank(y)?);
     let axis = cx.axis(dim, rank)? as i64 - rank as i64;
-    reduce(cx, "ReduceSum", x * y, &[axis], false)
+    reduce(cx, op::ReduceSum, x * y, &[axis], false)
 }
 
 /// The powers `x^0 .. x^(N - 1)` along a new last axis.

@@ -8,7 +8,7 @@ use crate::support::{scaled, shifted};
 /// `op`, one of ONNX's two losses, which expect a batch axis before the classes.
 fn class_loss(
     cx: &Lower,
-    op: &str,
+    op: impl Operator<'static>,
     inputs: (Value, Value, Option<Value>),
     reduction: Reduction,
     ignore_index: i64,
@@ -22,7 +22,7 @@ fn class_loss(
         }
     }
     let dtype = cx.dtype(x)?;
-    let node = cx.op(op).input(x).input(target).maybe(weight.map(|w| cx.cast(w, dtype)));
+    let node = cx.op(op.named()).input(x).input(target).maybe(weight.map(|w| cx.cast(w, dtype)));
     let losses = node.str("reduction", reduction.name()).int("ignore_index", ignore_index).one();
     let squeeze = lone && reduction == Reduction::None && cx.result(0)?.rank() == 0;
     Ok(if squeeze { cx.squeeze(losses, &[0]) } else { losses })
@@ -39,7 +39,7 @@ fn nll_loss(
     ignore_index: i64,
 ) -> Res<Value> {
     let reduction = Reduction::read(reduction)?;
-    class_loss(cx, "NegativeLogLikelihoodLoss", (x, target, weight), reduction, ignore_index)
+    class_loss(cx, op::NegativeLogLikelihoodLoss, (x, target, weight), reduction, ignore_index)
 }
 
 /// As `nll_loss`; the total weight, which only the gradient needs, is not computed.
@@ -73,7 +73,7 @@ fn cross_entropy_loss(
         return of_probabilities(cx, inputs, reduction, label_smoothing);
     }
     if label_smoothing == 0.0 {
-        return class_loss(cx, "SoftmaxCrossEntropyLoss", inputs, reduction, ignore_index);
+        return class_loss(cx, op::SoftmaxCrossEntropyLoss, inputs, reduction, ignore_index);
     }
     smoothed(cx, inputs, reduction, ignore_index, label_smoothing)
 }
@@ -84,7 +84,7 @@ fn log_softmax(cx: &Lower, x: Value) -> Res<(Value, i64, i64)> {
     let Some(classes) = cx.dim(x, axis).as_const() else {
         return Err("the number of classes in `self` must be known".into());
     };
-    Ok((cx.op("LogSoftmax").input(x).int("axis", axis as i64).one(), axis as i64, classes))
+    Ok((cx.op(op::LogSoftmax).input(x).axis(axis as i64).one(), axis as i64, classes))
 }
 
 /// `x * weight` along the axis of the classes.
@@ -111,7 +111,7 @@ fn of_probabilities(
     if smoothing != 0.0 {
         target = shifted(scaled(target, 1.0 - smoothing), smoothing / classes as f64);
     }
-    let losses = -cx.reduce("ReduceSum", weighted(cx, target * logs, weight)?, &[axis], false);
+    let losses = -cx.reduce(op::ReduceSum, weighted(cx, target * logs, weight)?, &[axis], false);
     Ok(if cx.rank(losses)? == 0 { losses } else { reduction.of(cx, losses) })
 }
 
@@ -130,8 +130,8 @@ fn smoothed(
     let index_type = cx.dtype(target)?;
     let (logs, axis, classes) = log_softmax(cx, x)?;
     let inputs = (logs, target, weight);
-    let nll = class_loss(cx, "NegativeLogLikelihoodLoss", inputs, Reduction::None, ignore_index)?;
-    let sums = cx.reduce("ReduceSum", weighted(cx, logs, weight)?, &[axis], false);
+    let nll = class_loss(cx, op::NegativeLogLikelihoodLoss, inputs, Reduction::None, ignore_index)?;
+    let sums = cx.reduce(op::ReduceSum, weighted(cx, logs, weight)?, &[axis], false);
     let ignored = cx.filled(&Scalar::Int(ignore_index), index_type, &[]);
     let ignored = cx.equal(target, ignored);
     let sums = cx.select(ignored, 0.0, sums);
@@ -169,12 +169,12 @@ fn multi_margin_loss(
     };
     // The target of a single example may have an axis or none.
     let index = if cx.rank(target)? <= axis { cx.unsqueeze(target, &[-1]) } else { target };
-    let right = cx.op("GatherElements").input(x).input(index).int("axis", axis as i64).one();
+    let right = cx.op(op::GatherElements).input(x).input(index).axis(axis as i64).one();
     let mut terms = cx.relu(shifted(x - right, margin));
     if p == 2.0 {
         terms = terms * terms;
     }
-    let sums = cx.reduce("ReduceSum", terms, &[axis as i64], false);
+    let sums = cx.reduce(op::ReduceSum, terms, &[axis as i64], false);
     let mut losses = scaled(shifted(sums, -margin.max(0.0).powf(p)), 1.0 / classes as f64);
     if let Some(weight) = weight {
         losses = losses * cx.gather(weight, target, 0);

@@ -38,8 +38,8 @@ impl Reduction {
     fn of(self, cx: &Lower, losses: Value) -> Value {
         match self {
             Self::None => losses,
-            Self::Mean => cx.reduce("ReduceMean", losses, &[], false),
-            Self::Sum => cx.reduce("ReduceSum", losses, &[], false),
+            Self::Mean => cx.reduce(op::ReduceMean, losses, &[], false),
+            Self::Sum => cx.reduce(op::ReduceSum, losses, &[], false),
         }
     }
 }

@@ -21,7 +21,7 @@ fn cosine_embedding_loss(
     let axis = cx.rank(target)? as i64;
     let mut sums = Vec::with_capacity(3);
     for (x, y) in [(a, b), (a, a), (b, b)] {
-        sums.push(cx.reduce("ReduceSum", x * y, &[axis], false));
+        sums.push(cx.reduce(op::ReduceSum, x * y, &[axis], false));
     }
     let [inner, a, b] = sums[..] else { return Err("the loss has three sums".into()) };
     let cosine = inner / cx.sqrt((a + 1e-12) * (b + 1e-12));
@@ -36,12 +36,12 @@ fn cosine_embedding_loss(
 fn distance(cx: &Lower, (a, b): (Value, Value), p: f64, eps: f64, dtype: DType) -> Res<Value> {
     let difference = shifted(difference(cx, a, b, dtype)?, eps);
     if p == 2.0 {
-        return Ok(cx.reduce("ReduceL2", difference, &[-1], false));
+        return Ok(cx.reduce(op::ReduceL2, difference, &[-1], false));
     }
     if p == 1.0 {
-        return Ok(cx.reduce("ReduceL1", difference, &[-1], false));
+        return Ok(cx.reduce(op::ReduceL1, difference, &[-1], false));
     }
-    Ok(cx.pow(cx.reduce("ReduceSum", cx.pow(cx.abs(difference), p), &[-1], false), 1.0 / p))
+    Ok(cx.pow(cx.reduce(op::ReduceSum, cx.pow(cx.abs(difference), p), &[-1], false), 1.0 / p))
 }
 
 /// `max(0, margin + |anchor - positive| - |anchor - negative|)`; with `swap` the negative's distance

@@ -58,5 +58,5 @@ fn cosine_similarity(cx: &Lower, x1: Value, x2: Value, dim: i64, eps: f64) -> Re
         let x = cx.cast(x, dtype);
         Ok(x / cx.max(vector_norm(cx, x, 2.0, &[axis], true)?, eps))
     };
-    reduce(cx, "ReduceSum", unit(x1)? * unit(x2)?, &[axis], false)
+    reduce(cx, op::ReduceSum, unit(x1)? * unit(x2)?, &[axis], false)
 }

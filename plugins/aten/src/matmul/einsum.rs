@@ -30,7 +30,7 @@ fn einsum(cx: &Lower, equation: Str, tensors: Vec<Value>) -> Res<Value> {
     }
     let sum = emit(cx, &format!("{}->...{output}", inputs.join(",")), &operands, dtype)?;
     let summed: Vec<i64> = (0..most as i64).collect();
-    Ok(if summed.is_empty() { sum } else { cx.reduce("ReduceSum", sum, &summed, false) })
+    Ok(if summed.is_empty() { sum } else { cx.reduce(op::ReduceSum, sum, &summed, false) })
 }
 
 /// `sum x1[..., i] weight[n, i, j] x2[..., j] + bias[n]`.
@@ -75,7 +75,7 @@ fn emit(cx: &Lower, equation: &str, tensors: &[Value], dtype: DType) -> Res<Valu
         return Err("a sum of products of truth values is not supported".into());
     }
     let tensors: Vec<Value> = tensors.iter().map(|t| cx.cast(*t, dtype)).collect();
-    Ok(cx.op("Einsum").inputs(tensors).str("equation", equation).one())
+    Ok(cx.op(op::Einsum).inputs(tensors).equation(equation).one())
 }
 
 /// The equation without spaces and with its output: by default the axes that are named once, in

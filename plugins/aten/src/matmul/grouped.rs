@@ -91,8 +91,8 @@ impl Groups {
         })?;
         let none = cx.filled(&Scalar::Int(0), self.dtype, &[0, self.columns as u64]);
         let otherwise = cx.block(|cx| Ok(vec![cx.identity(none)]))?;
-        let taken = cx.op("If").input(cx.less(from, to));
-        Ok(taken.block("then_branch", then).block("else_branch", otherwise).one())
+        let taken = cx.op(op::If).input(cx.less(from, to));
+        Ok(taken.then_branch(then).else_branch(otherwise).one())
     }
 }
 
@@ -103,5 +103,5 @@ fn together(count: i64) -> i64 {
 }
 
 fn split(cx: &Lower, rows: Value, counts: Value, parts: i64) -> Vec<Value> {
-    cx.op("Split").input(rows).input(counts).int("axis", 0).many(parts as usize)
+    cx.op(op::Split).input(rows).input(counts).axis(0).many(parts as usize)
 }

@@ -16,7 +16,7 @@ fn linear(cx: &Lower, x: Value, weight: Value, bias: Option<Value>) -> Res<Value
         return Ok(bias.map_or(product, |bias| product + bias));
     }
     if cx.rank(x)? == 2 && cx.rank(weight)? == 2 && !cx.dim(x, 1).is(0) && dtype.kind() == Kind::Float {
-        return Ok(cx.op("Gemm").input(x).input(weight).maybe(bias).int("transB", 1).one());
+        return Ok(cx.op(op::Gemm).input(x).input(weight).maybe(bias).trans_b(1).one());
     }
     let product = matmul(cx, x, swap_last(cx, weight)?, dtype);
     Ok(match bias {
@@ -34,12 +34,12 @@ fn addmm(cx: &Lower, x: Value, mat1: Value, mat2: Value, beta: Scalar, alpha: Sc
         (dtype.kind(), alpha.as_f64(), beta.as_f64(), cx.dim(mat1, 1).is(0))
     {
         let base = (beta != 0.0).then_some(x);
-        let mut node = cx.op("Gemm").input(mat1).input(mat2).maybe(base);
+        let mut node = cx.op(op::Gemm).input(mat1).input(mat2).maybe(base);
         if alpha != 1.0 {
-            node = node.float("alpha", alpha);
+            node = node.alpha(alpha);
         }
         if base.is_some() && beta != 1.0 {
-            node = node.float("beta", beta);
+            node = node.beta(beta);
         }
         return Ok(node.one());
     }
@@ -65,7 +65,12 @@ fn baddbmm(cx: &Lower, x: Value, batch1: Value, batch2: Value, beta: Scalar, alp
 fn addbmm(cx: &Lower, x: Value, batch1: Value, batch2: Value, beta: Scalar, alpha: Scalar) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let product = matmul(cx, batch1, batch2, dtype);
-    Ok(blend(cx, (x, &beta), (crate::reduce::reduce(cx, "ReduceSum", product, &[0], false)?, &alpha), dtype))
+    Ok(blend(
+        cx,
+        (x, &beta),
+        (crate::reduce::reduce(cx, op::ReduceSum, product, &[0], false)?, &alpha),
+        dtype,
+    ))
 }
 
 /// `beta * self + alpha * outer(vec1, vec2)`.

@@ -137,8 +137,8 @@ fn instance_norm(
     let channels = [cx.dim(x, 1)];
     let scale = or_filled(cx, weight, 1.0, &channels, dtype);
     let bias = or_filled(cx, bias, 0.0, &channels, dtype);
-    let node = cx.op("InstanceNormalization").input(x).input(scale).input(bias);
-    Ok(node.float("epsilon", eps).one())
+    let node = cx.op(op::InstanceNormalization).input(x).input(scale).input(bias);
+    Ok(node.epsilon(eps).one())
 }
 
 fn epsilon(cx: &Lower) -> Res<f64> {
@@ -163,17 +163,17 @@ fn with_statistics(
     let scale = or_filled(cx, weight, 1.0, &channels, dtype);
     let bias = or_filled(cx, bias, 0.0, &channels, dtype);
     let var = cx.cast(var, statistics);
-    let node = cx.op("BatchNormalization").input(x).input(scale).input(bias).input(mean).input(var);
-    Ok(node.float("epsilon", eps).one())
+    let node = cx.op(op::BatchNormalization).input(x).input(scale).input(bias).input(mean).input(var);
+    Ok(node.epsilon(eps).one())
 }
 
 /// The result with the batch's own statistics; its mean, `1 / sqrt(var + eps)` and biased variance,
 /// a number for each channel.
 fn with_batch(cx: &Lower, x: Value, [weight, bias]: [Option<Value>; 2], eps: f64) -> Res<[Value; 4]> {
     let axes = others(cx.rank(x)?);
-    let mean = cx.reduce("ReduceMean", x, &axes, true);
+    let mean = cx.reduce(op::ReduceMean, x, &axes, true);
     let centred = x - mean;
-    let variance = cx.reduce("ReduceMean", centred * centred, &axes, true);
+    let variance = cx.reduce(op::ReduceMean, centred * centred, &axes, true);
     let inverse = cx.reciprocal(cx.sqrt(variance + eps));
     let y = per_channel(cx, centred * inverse, weight, bias)?;
     Ok([y, cx.squeeze(mean, &axes), cx.squeeze(inverse, &axes), cx.squeeze(variance, &axes)])

@@ -22,8 +22,8 @@ fn group_norm(
     if cx.opset() >= 21 && fits_attribute(eps, dtype) {
         let scale = or_filled(cx, weight, 1.0, &[channels], dtype);
         let bias = or_filled(cx, bias, 0.0, &[channels], dtype);
-        let node = cx.op("GroupNormalization").input(x).input(scale).input(bias);
-        return Ok(node.int("num_groups", num_groups).float("epsilon", eps).one());
+        let node = cx.op(op::GroupNormalization).input(x).input(scale).input(bias);
+        return Ok(node.num_groups(num_groups).epsilon(eps).one());
     }
     let batch = cx.dim(x, 0);
     let grouped = match batch {
@@ -34,8 +34,8 @@ fn group_norm(
         let groups = [Dim::Const(num_groups)];
         let (ones, zeros) =
             (or_filled(cx, None, 1.0, &groups, dtype), or_filled(cx, None, 0.0, &groups, dtype));
-        let node = cx.op("InstanceNormalization").input(grouped).input(ones).input(zeros);
-        node.float("epsilon", eps).one()
+        let node = cx.op(op::InstanceNormalization).input(grouped).input(ones).input(zeros);
+        node.epsilon(eps).one()
     } else {
         standardised(cx, grouped, &[2], eps)?[0]
     };

@@ -16,8 +16,8 @@ fn layer_norm(
 ) -> Res<Value> {
     let scale = scale(cx, x, &normalized_shape, weight)?;
     let bias = bias.map(|b| cx.dtype(x).map(|dtype| cx.cast(b, dtype))).transpose()?;
-    let node = cx.op("LayerNormalization").input(x).input(scale).maybe(bias);
-    Ok(node.int("axis", -(normalized_shape.len() as i64)).float("epsilon", eps).one())
+    let node = cx.op(op::LayerNormalization).input(x).input(scale).maybe(bias);
+    Ok(node.axis(-(normalized_shape.len() as i64)).epsilon(eps).one())
 }
 
 /// The same, with the mean and `1 / sqrt(var + eps)`.
@@ -31,9 +31,8 @@ fn native_layer_norm(
     eps: f64,
 ) -> Res<[Value; 3]> {
     let scale = scale(cx, x, &normalized_shape, weight)?;
-    let node = cx.op("LayerNormalization").input(x).input(scale).maybe(bias);
-    let [y, mean, inverse] =
-        node.int("axis", -(normalized_shape.len() as i64)).float("epsilon", eps).outs::<3>();
+    let node = cx.op(op::LayerNormalization).input(x).input(scale).maybe(bias);
+    let [y, mean, inverse] = node.axis(-(normalized_shape.len() as i64)).epsilon(eps).outs::<3>();
     let dtype = cx.result(1)?.dtype;
     Ok([y, cx.cast(mean, dtype), cx.cast(inverse, dtype)])
 }
@@ -57,8 +56,8 @@ fn rms_norm(
     let dtype = cx.dtype(x)?;
     if cx.opset() >= 23 && eps.is_some() {
         let scale = scale(cx, x, &normalized_shape, weight)?;
-        let node = cx.op("RMSNormalization").input(x).input(scale).float("epsilon", eps.unwrap_or_default());
-        return Ok(node.int("axis", -(normalized_shape.len() as i64)).one());
+        let node = cx.op(op::RMSNormalization).input(x).input(scale).epsilon(eps.unwrap_or_default());
+        return Ok(node.axis(-(normalized_shape.len() as i64)).one());
     }
     let (y, _) = root_mean_square(cx, x, normalized_shape.len(), weight, eps)?;
     Ok(cx.cast(y, dtype))
@@ -94,7 +93,7 @@ fn root_mean_square(
     });
     let axes: Vec<i64> = (-(axes as i64)..0).collect();
     let x = cx.cast(x, compute);
-    let root = cx.sqrt(cx.reduce("ReduceMean", x * x, &axes, true) + eps);
+    let root = cx.sqrt(cx.reduce(op::ReduceMean, x * x, &axes, true) + eps);
     let mut y = x / root;
     if let Some(weight) = weight {
         y = y * cx.cast(weight, compute);

@@ -23,9 +23,9 @@ fn or_filled(cx: &Lower, value: Option<Value>, fill: f64, extents: &[Dim], dtype
 
 /// `x` with mean zero and variance one over `axes`, its mean, and `1 / sqrt(variance + eps)`.
 fn standardised(cx: &Lower, x: Value, axes: &[i64], eps: f64) -> Res<[Value; 3]> {
-    let mean = reduce(cx, "ReduceMean", x, axes, true)?;
+    let mean = reduce(cx, op::ReduceMean, x, axes, true)?;
     let centred = x - mean;
-    let variance = reduce(cx, "ReduceMean", centred * centred, axes, true)?;
+    let variance = reduce(cx, op::ReduceMean, centred * centred, axes, true)?;
     let inverse = cx.reciprocal(cx.sqrt(variance + eps));
     Ok([centred * inverse, mean, inverse])
 }

@@ -35,7 +35,7 @@ fn add(cx: &Lower, a: Operand, b: Operand, alpha: Scalar) -> Res<Value> {
 #[lowering("aten._add_relu.Tensor", "aten._add_relu.Scalar")]
 fn add_relu(cx: &Lower, a: Operand, b: Operand, alpha: Scalar) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    Ok(node(cx, "Max", &[add(cx, a, b, alpha)?, cx.float(0.0, dtype)], dtype))
+    Ok(node(cx, op::Max, &[add(cx, a, b, alpha)?, cx.float(0.0, dtype)], dtype))
 }
 
 /// `self - alpha * other`.
@@ -95,7 +95,7 @@ pub(crate) fn power(cx: &Lower, a: &Operand, b: &Operand, dtype: DType) -> Value
             return cx.reciprocal(x);
         }
     }
-    node(cx, "Pow", &[cx.operand(a, dtype), cx.operand(b, dtype)], dtype)
+    node(cx, op::Pow, &[cx.operand(a, dtype), cx.operand(b, dtype)], dtype)
 }
 
 /// `self ^ exponent`.

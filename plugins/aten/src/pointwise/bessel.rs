@@ -22,14 +22,14 @@ fn precision(cx: &Lower) -> Res<(DType, u32)> {
 }
 
 /// The mean of `cos^order * op(x cos)` over a quarter circle, where `op` is `Cosh` or `Sinh`.
-fn bessel(cx: &Lower, x: Value, op: &str) -> Res<Value> {
+fn bessel(cx: &Lower, x: Value, op: impl Operator<'static>) -> Res<Value> {
     if let Some(empty) = empty(cx)? {
         return Ok(empty);
     }
     let (kernel, count) = precision(cx)?;
     let (x, cosines) = (cx.cast(x, kernel), cosines(count, std::f64::consts::FRAC_PI_2));
     let product = spread(cx, x, &cosines, kernel);
-    let share = |c: &f64| if op == "Sinh" { *c } else { 1.0 } / f64::from(count);
+    let share = |c: &f64| if op.is(op::Sinh) { *c } else { 1.0 } / f64::from(count);
     let weights: Vec<f64> = cosines.iter().map(share).collect();
     let dtype = cx.result(0)?.dtype;
     Ok(cx.cast(cx.matmul(node(cx, op, &[product], kernel), cx.numbers(&weights, kernel)), dtype))
@@ -43,13 +43,13 @@ fn bessel(cx: &Lower, x: Value, op: &str) -> Res<Value> {
     "aten.special_modified_bessel_i0.default"
 )]
 fn i0(cx: &Lower, x: Value) -> Res<Value> {
-    bessel(cx, x, "Cosh")
+    bessel(cx, x, op::Cosh)
 }
 
 /// The modified Bessel function of the first kind, of order 1.
 #[lowering("aten.special_i1.default", "prims.bessel_i1.default", "aten.special_modified_bessel_i1.default")]
 fn i1(cx: &Lower, x: Value) -> Res<Value> {
-    bessel(cx, x, "Sinh")
+    bessel(cx, x, op::Sinh)
 }
 
 /// The mean of `cos^order * exp(|x| (cos - 1))` over half a circle, and above 100 the asymptotic

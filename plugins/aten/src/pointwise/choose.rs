@@ -57,8 +57,8 @@ fn isinf(cx: &Lower, x: Value) -> Res<Value> {
     if !dtype.is_float() {
         return everywhere(cx, false);
     }
-    let defined = defined_type(cx, "IsInf", dtype);
-    Ok(cx.op("IsInf").input(cx.cast(x, defined)).one())
+    let defined = defined_type(cx, op::IsInf, dtype);
+    Ok(cx.op(op::IsInf).input(cx.cast(x, defined)).one())
 }
 
 /// `|x| < infinity`, which NaN is not.

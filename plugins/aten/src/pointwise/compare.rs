@@ -5,30 +5,30 @@ use onnxport_sdk::prelude::*;
 use crate::support::{defined_type, extreme, saturated, select};
 
 /// A comparison in the type that PyTorch promotes the operands to.
-pub(crate) fn compare(cx: &Lower, op: &str, a: &Operand, b: &Operand) -> Res<Value> {
+pub(crate) fn compare(cx: &Lower, op: impl Operator<'static>, a: &Operand, b: &Operand) -> Res<Value> {
     let dtype = cx.promoted(&[*a, *b])?;
     let dtype = defined_type(cx, op, dtype);
     Ok(cx.op(op).input(cx.operand(a, dtype)).input(cx.operand(b, dtype)).one())
 }
 
 macro_rules! comparisons {
-    ($($(#[$doc:meta])* $name:ident $op:literal $($target:literal)+;)*) => {
+    ($($(#[$doc:meta])* $name:ident $op:ident $($target:literal)+;)*) => {
         $($(#[$doc])* #[lowering($($target),+)]
         fn $name(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
-            compare(cx, $op, &a, &b)
+            compare(cx, op::$op, &a, &b)
         })*
     };
 }
 
 comparisons! {
     /// `self < other`.
-    lt "Less" "aten.lt.Tensor" "prims.lt.default" "aten.lt.Scalar" "aten.less.Tensor" "aten.less.Scalar";
+    lt Less "aten.lt.Tensor" "prims.lt.default" "aten.lt.Scalar" "aten.less.Tensor" "aten.less.Scalar";
     /// `self <= other`.
-    le "LessOrEqual" "aten.le.Tensor" "prims.le.default" "aten.le.Scalar" "aten.less_equal.Tensor" "aten.less_equal.Scalar";
+    le LessOrEqual "aten.le.Tensor" "prims.le.default" "aten.le.Scalar" "aten.less_equal.Tensor" "aten.less_equal.Scalar";
     /// `self > other`.
-    gt "Greater" "aten.gt.Tensor" "prims.gt.default" "aten.gt.Scalar" "aten.greater.Tensor" "aten.greater.Scalar";
+    gt Greater "aten.gt.Tensor" "prims.gt.default" "aten.gt.Scalar" "aten.greater.Tensor" "aten.greater.Scalar";
     /// `self >= other`.
-    ge "GreaterOrEqual" "aten.ge.Tensor" "prims.ge.default" "aten.ge.Scalar" "aten.greater_equal.Tensor" "aten.greater_equal.Scalar";
+    ge GreaterOrEqual "aten.ge.Tensor" "prims.ge.default" "aten.ge.Scalar" "aten.greater_equal.Tensor" "aten.greater_equal.Scalar";
 }
 
 /// Whether the operands are a truth value tensor and a constant, and which.
@@ -51,7 +51,7 @@ fn eq(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
     match against_truth(cx, &a, &b) {
         Some((x, true)) => Ok(x),
         Some((x, false)) => Ok(!x),
-        None => compare(cx, "Equal", &a, &b),
+        None => compare(cx, op::Equal, &a, &b),
     }
 }
 
@@ -72,25 +72,25 @@ fn ne(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
     {
         return Ok(cx.cast(x, DType::Bool));
     }
-    Ok(!compare(cx, "Equal", &a, &b)?)
+    Ok(!compare(cx, op::Equal, &a, &b)?)
 }
 
 /// The larger of two; NaN if either is.
 #[lowering("aten.maximum.default", "prims.maximum.default", "aten.max.other")]
 fn maximum(cx: &Lower, a: Value, b: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    Ok(extreme(cx, "Max", cx.cast(a, dtype), cx.cast(b, dtype), dtype))
+    Ok(extreme(cx, op::Max, cx.cast(a, dtype), cx.cast(b, dtype), dtype))
 }
 
 /// The smaller of two; NaN if either is.
 #[lowering("aten.minimum.default", "prims.minimum.default", "aten.min.other")]
 fn minimum(cx: &Lower, a: Value, b: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    Ok(extreme(cx, "Min", cx.cast(a, dtype), cx.cast(b, dtype), dtype))
+    Ok(extreme(cx, op::Min, cx.cast(a, dtype), cx.cast(b, dtype), dtype))
 }
 
 /// `Max` or `Min` of two, where a number wins over NaN.
-fn number_wins(cx: &Lower, op: &str, a: Value, b: Value) -> Res<Value> {
+fn number_wins(cx: &Lower, op: impl Operator<'static>, a: Value, b: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let (a, b) = (cx.cast(a, dtype), cx.cast(b, dtype));
     let both = extreme(cx, op, a, b, dtype);
@@ -103,13 +103,13 @@ fn number_wins(cx: &Lower, op: &str, a: Value, b: Value) -> Res<Value> {
 /// The larger of two; NaN only if both are.
 #[lowering("aten.fmax.default", "prims.fmax.default")]
 fn fmax(cx: &Lower, a: Value, b: Value) -> Res<Value> {
-    number_wins(cx, "Max", a, b)
+    number_wins(cx, op::Max, a, b)
 }
 
 /// The smaller of two; NaN only if both are.
 #[lowering("aten.fmin.default", "prims.fmin.default")]
 fn fmin(cx: &Lower, a: Value, b: Value) -> Res<Value> {
-    number_wins(cx, "Min", a, b)
+    number_wins(cx, op::Min, a, b)
 }
 
 /// `min(max(x, low), high)`, where either bound may be absent. A lone bound is `Max` or `Min`, since
@@ -135,10 +135,10 @@ fn bounded(cx: &Lower, x: Value, low: Option<Operand>, high: Option<Operand>) ->
         return Ok(cx.relu(x));
     }
     if let Some(low) = low {
-        x = extreme(cx, "Max", x, cx.operand(&low, dtype), dtype);
+        x = extreme(cx, op::Max, x, cx.operand(&low, dtype), dtype);
     }
     if let Some(high) = high {
-        x = extreme(cx, "Min", x, cx.operand(&high, dtype), dtype);
+        x = extreme(cx, op::Min, x, cx.operand(&high, dtype), dtype);
     }
     Ok(x)
 }

@@ -47,7 +47,7 @@ fn pair(cx: &Lower, part: Part, dtype: DType) -> Value {
 
 /// The real and the imaginary part, each with a last axis of extent 1.
 fn parts(cx: &Lower, x: Value) -> [Value; 2] {
-    cx.op("Split").input(x).int("axis", -1).int("num_outputs", 2).outs::<2>()
+    cx.op(op::Split).input(x).axis(-1).num_outputs(2).outs::<2>()
 }
 
 /// The conjugates of pairs.
@@ -113,7 +113,7 @@ fn mul(cx: &Lower) -> Res<Value> {
 
 /// `|x|^2`, with a last axis of extent 1.
 fn squared_size(cx: &Lower, x: Value) -> Value {
-    cx.reduce("ReduceSumSquare", x, &[-1], true)
+    cx.reduce(op::ReduceSumSquare, x, &[-1], true)
 }
 
 /// `self / other`: times the conjugate, divided by the squared size.
@@ -167,13 +167,13 @@ fn pow(cx: &Lower, x: Value, exponent: f64) -> Res<Value> {
 /// `sqrt(re^2 + im^2)`.
 #[lowering("aten.abs.default", complex)]
 fn abs(cx: &Lower, x: Value) -> Res<Value> {
-    Ok(cx.reduce("ReduceL2", x, &[-1], false))
+    Ok(cx.reduce(op::ReduceL2, x, &[-1], false))
 }
 
 /// `x / |x|`, and 0 at 0.
 #[lowering("aten.sgn.default", complex)]
 fn sgn(cx: &Lower, x: Value) -> Res<Value> {
-    let size = cx.reduce("ReduceL2", x, &[-1], true);
+    let size = cx.reduce(op::ReduceL2, x, &[-1], true);
     let unit = x / size;
     Ok(cx.select(cx.equal(size, 0.0), 0.0, unit))
 }
@@ -190,7 +190,7 @@ fn angle(cx: &Lower, x: Value) -> Res<Value> {
 #[lowering("aten.exp.default", complex)]
 fn exp(cx: &Lower, x: Value) -> Res<Value> {
     let [re, im] = parts(cx, x);
-    Ok(cx.exp(re) * cx.concat(&[cx.op("Cos").input(im).one(), cx.op("Sin").input(im).one()], -1))
+    Ok(cx.exp(re) * cx.concat(&[cx.op(op::Cos).input(im).one(), cx.op(op::Sin).input(im).one()], -1))
 }
 
 /// Whether both parts are equal.
@@ -206,7 +206,7 @@ fn eq(cx: &Lower) -> Res<Value> {
     }
     let (a, b) = (part(cx, "a", dtype)?, part(cx, "b", dtype)?);
     let (a, b) = (pair(cx, a, dtype), pair(cx, b, dtype));
-    Ok(cx.cast(cx.reduce("ReduceMin", cx.cast(cx.equal(a, b), DType::I32), &[-1], false), DType::Bool))
+    Ok(cx.cast(cx.reduce(op::ReduceMin, cx.cast(cx.equal(a, b), DType::I32), &[-1], false), DType::Bool))
 }
 
 /// Whether a part differs.
@@ -251,7 +251,7 @@ fn to(cx: &Lower) -> Res<Value> {
 fn log(cx: &Lower, x: Value) -> Res<Value> {
     let dtype = cx.dtype(x)?;
     let [re, im] = parts(cx, x);
-    Ok(cx.concat(&[cx.log(cx.reduce("ReduceL2", x, &[-1], true)), atan2_of(cx, im, re, dtype)], -1))
+    Ok(cx.concat(&[cx.log(cx.reduce(op::ReduceL2, x, &[-1], true)), atan2_of(cx, im, re, dtype)], -1))
 }
 
 /// The root of the size, in the direction of half the angle.
@@ -259,9 +259,9 @@ fn log(cx: &Lower, x: Value) -> Res<Value> {
 fn sqrt(cx: &Lower, x: Value) -> Res<Value> {
     let dtype = cx.dtype(x)?;
     let [re, im] = parts(cx, x);
-    let root = cx.sqrt(cx.reduce("ReduceL2", x, &[-1], true));
+    let root = cx.sqrt(cx.reduce(op::ReduceL2, x, &[-1], true));
     let angle = atan2_of(cx, im, re, dtype) * 0.5;
-    Ok(root * cx.concat(&[cx.op("Cos").input(angle).one(), cx.op("Sin").input(angle).one()], -1))
+    Ok(root * cx.concat(&[cx.op(op::Cos).input(angle).one(), cx.op(op::Sin).input(angle).one()], -1))
 }
 
 /// The stated shape filled with the complex number.

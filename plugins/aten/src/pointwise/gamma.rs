@@ -47,7 +47,7 @@ fn lgamma_of(cx: &Lower, x: Value) -> Value {
     let right = shifted(exponent * shifted(log_base, -1.0), -5.0) + log_ratio;
     // At infinity the two have opposite signs.
     let right = cx.select(cx.equal(z, f64::INFINITY), f64::INFINITY, right);
-    let sin = cx.op("Sin").input(angle(cx, x)).one();
+    let sin = cx.op(op::Sin).input(angle(cx, x)).one();
     cx.select(below, std::f64::consts::PI.ln() - cx.log(cx.abs(sin)) - right, right)
 }
 
@@ -84,8 +84,8 @@ fn digamma_of(cx: &Lower, x: Value) -> Value {
     let series = polynomial(cx, w, &SERIES, F64) * w;
     let right = log + scaled(inverse, -0.5) + series - lower;
     let angle = angle(cx, x);
-    let sin = cx.op("Sin").input(angle).one();
-    let left = right - scaled(cx.op("Cos").input(angle).one() / sin, std::f64::consts::PI);
+    let sin = cx.op(op::Sin).input(angle).one();
+    let left = right - scaled(cx.op(op::Cos).input(angle).one() / sin, std::f64::consts::PI);
     // A pole has no value, but 0, where the digamma function is minus infinity.
     cx.select(below, cx.select(cx.equal(sin, 0.0) & cx.less(x, 0.0), f64::NAN, left), right)
 }

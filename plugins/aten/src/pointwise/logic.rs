@@ -5,22 +5,22 @@ use onnxport_sdk::prelude::*;
 use crate::support::floor_div_int;
 
 macro_rules! logic {
-    ($($(#[$doc:meta])* $name:ident $op:literal $target:literal;)*) => {
+    ($($(#[$doc:meta])* $name:ident $op:ident $target:literal;)*) => {
         $($(#[$doc])* #[lowering($target)]
         fn $name(cx: &Lower, a: Value, b: Value) -> Res<Value> {
             let (a, b) = (cx.cast(a, DType::Bool), cx.cast(b, DType::Bool));
-            Ok(cx.op($op).input(a).input(b).one())
+            Ok(cx.op(op::$op).input(a).input(b).one())
         })*
     };
 }
 
 logic! {
     /// Whether both are other than zero.
-    logical_and "And" "aten.logical_and.default";
+    logical_and And "aten.logical_and.default";
     /// Whether either is other than zero.
-    logical_or "Or" "aten.logical_or.default";
+    logical_or Or "aten.logical_or.default";
     /// Whether exactly one is other than zero.
-    logical_xor "Xor" "aten.logical_xor.default";
+    logical_xor Xor "aten.logical_xor.default";
 }
 
 /// Whether it is zero.
@@ -30,32 +30,32 @@ fn logical_not(cx: &Lower, x: Value) -> Res<Value> {
 }
 
 macro_rules! bitwise {
-    ($($(#[$doc:meta])* $name:ident $bool:literal $int:literal $($target:literal)+;)*) => {
+    ($($(#[$doc:meta])* $name:ident $bool:ident $int:ident $($target:literal)+;)*) => {
         $($(#[$doc])* #[lowering($($target),+)]
         fn $name(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
             let dtype = cx.result(0)?.dtype;
             let (a, b) = (cx.operand(&a, dtype), cx.operand(&b, dtype));
-            Ok(cx.op(if dtype == DType::Bool { $bool } else { $int }).input(a).input(b).one())
+            Ok(cx.op(if dtype == DType::Bool { op::$bool.named() } else { op::$int.named() }).input(a).input(b).one())
         })*
     };
 }
 
 bitwise! {
     /// The bits of both; of truth values `and`.
-    bitwise_and "And" "BitwiseAnd" "aten.bitwise_and.Tensor" "prims.bitwise_and.default" "aten.bitwise_and.Scalar"
+    bitwise_and And BitwiseAnd "aten.bitwise_and.Tensor" "prims.bitwise_and.default" "aten.bitwise_and.Scalar"
         "aten.bitwise_and.Scalar_Tensor" "aten.__and__.Tensor" "aten.__and__.Scalar";
     /// The bits of either; of truth values `or`.
-    bitwise_or "Or" "BitwiseOr" "aten.bitwise_or.Tensor" "prims.bitwise_or.default" "aten.bitwise_or.Scalar"
+    bitwise_or Or BitwiseOr "aten.bitwise_or.Tensor" "prims.bitwise_or.default" "aten.bitwise_or.Scalar"
         "aten.bitwise_or.Scalar_Tensor" "aten.__or__.Tensor" "aten.__or__.Scalar";
     /// The bits of exactly one; of truth values `xor`.
-    bitwise_xor "Xor" "BitwiseXor" "aten.bitwise_xor.Tensor" "prims.bitwise_xor.default" "aten.bitwise_xor.Scalar"
+    bitwise_xor Xor BitwiseXor "aten.bitwise_xor.Tensor" "prims.bitwise_xor.default" "aten.bitwise_xor.Scalar"
         "aten.bitwise_xor.Scalar_Tensor" "aten.__xor__.Tensor" "aten.__xor__.Scalar";
 }
 
 /// Every bit inverted; of truth values `not`.
 #[lowering("aten.bitwise_not.default", "prims.bitwise_not.default")]
 fn bitwise_not(cx: &Lower, x: Value) -> Res<Value> {
-    let op = if cx.result(0)?.dtype == DType::Bool { "Not" } else { "BitwiseNot" };
+    let op = if cx.result(0)?.dtype == DType::Bool { op::Not.named() } else { op::BitwiseNot.named() };
     Ok(cx.op(op).input(x).one())
 }
 

@@ -9,7 +9,7 @@ use crate::support::{extreme, node, polynomial, scaled, select, shifted};
 #[lowering("aten.erfc.default", "prims.erfc.default", "aten.special_erfc.default")]
 fn erfc(cx: &Lower, x: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    Ok(cx.float(1.0, dtype) - node(cx, "Erf", &[cx.cast(x, dtype)], dtype))
+    Ok(cx.float(1.0, dtype) - node(cx, op::Erf, &[cx.cast(x, dtype)], dtype))
 }
 
 /// The logarithm of `exp(x^2) * erfc(x)` for `x` not below zero, to a relative error of `1.2e-7`:
@@ -47,7 +47,7 @@ fn erfcx(cx: &Lower, x: Value) -> Res<Value> {
 fn ndtr(cx: &Lower, x: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let x = cx.cast(x, dtype);
-    Ok((node(cx, "Erf", &[scaled(x, std::f64::consts::FRAC_1_SQRT_2)], dtype) + 1.0) * 0.5)
+    Ok((node(cx, op::Erf, &[scaled(x, std::f64::consts::FRAC_1_SQRT_2)], dtype) + 1.0) * 0.5)
 }
 
 /// `log(ndtr(x))`, from the tail `log(erfc(z) / 2)` with `z = |x| / sqrt(2)` on both sides.
@@ -130,7 +130,7 @@ fn sinc(cx: &Lower, x: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let x = cx.cast(x, dtype);
     let angle = scaled(x, std::f64::consts::PI);
-    let ratio = node(cx, "Sin", &[angle], dtype) / angle;
+    let ratio = node(cx, op::Sin, &[angle], dtype) / angle;
     Ok(select(cx, cx.equal(x, 0.0), 1.0, ratio, dtype))
 }
 
@@ -141,7 +141,7 @@ fn log_sum(cx: &Lower, a: Value, b: Value, base: f64) -> Res<Value> {
     let difference = a - b;
     let difference = select(cx, cx.equal(a, b), 0.0, difference, dtype);
     let log = scaled(log_one_plus_exp(cx, scaled(cx.abs(difference), -base), dtype), 1.0 / base);
-    Ok(extreme(cx, "Max", a, b, dtype) + log)
+    Ok(extreme(cx, op::Max, a, b, dtype) + log)
 }
 
 /// `log(exp(self) + exp(other))`.

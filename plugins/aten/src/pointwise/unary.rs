@@ -6,51 +6,51 @@ use super::choose::is_below;
 use crate::support::{node, unary};
 
 macro_rules! unaries {
-    ($($(#[$doc:meta])* $name:ident $op:literal $($target:literal)+;)*) => {
+    ($($(#[$doc:meta])* $name:ident $op:ident $($target:literal)+;)*) => {
         $($(#[$doc])* #[lowering($($target),+)]
         fn $name(cx: &Lower, x: Value) -> Res<Value> {
-            unary(cx, $op, x)
+            unary(cx, op::$op, x)
         })*
     };
 }
 
 unaries! {
     /// The hyperbolic tangent.
-    tanh "Tanh" "aten.tanh.default" "prims.tanh.default";
+    tanh Tanh "aten.tanh.default" "prims.tanh.default";
     /// `1 / (1 + exp(-x))`.
-    sigmoid "Sigmoid" "aten.sigmoid.default" "aten.special_expit.default";
+    sigmoid Sigmoid "aten.sigmoid.default" "aten.special_expit.default";
     /// `e ^ x`.
-    exp "Exp" "aten.exp.default" "prims.exp.default";
+    exp Exp "aten.exp.default" "prims.exp.default";
     /// The natural logarithm.
-    log "Log" "aten.log.default" "prims.log.default";
+    log Log "aten.log.default" "prims.log.default";
     /// The square root.
-    sqrt "Sqrt" "aten.sqrt.default" "prims.sqrt.default";
+    sqrt Sqrt "aten.sqrt.default" "prims.sqrt.default";
     /// `1 / x`.
-    reciprocal "Reciprocal" "aten.reciprocal.default" "prims.reciprocal.default";
+    reciprocal Reciprocal "aten.reciprocal.default" "prims.reciprocal.default";
     /// The error function.
-    erf "Erf" "aten.erf.default" "prims.erf.default" "aten.special_erf.default";
+    erf Erf "aten.erf.default" "prims.erf.default" "aten.special_erf.default";
     /// The sine.
-    sin "Sin" "aten.sin.default" "prims.sin.default";
+    sin Sin "aten.sin.default" "prims.sin.default";
     /// The cosine.
-    cos "Cos" "aten.cos.default" "prims.cos.default";
+    cos Cos "aten.cos.default" "prims.cos.default";
     /// The tangent.
-    tan "Tan" "aten.tan.default" "prims.tan.default";
+    tan Tan "aten.tan.default" "prims.tan.default";
     /// The hyperbolic sine.
-    sinh "Sinh" "aten.sinh.default" "prims.sinh.default";
+    sinh Sinh "aten.sinh.default" "prims.sinh.default";
     /// The hyperbolic cosine.
-    cosh "Cosh" "aten.cosh.default" "prims.cosh.default";
+    cosh Cosh "aten.cosh.default" "prims.cosh.default";
     /// The inverse sine.
-    asin "Asin" "aten.asin.default" "prims.asin.default" "aten.arcsin.default";
+    asin Asin "aten.asin.default" "prims.asin.default" "aten.arcsin.default";
     /// The inverse cosine.
-    acos "Acos" "aten.acos.default" "prims.acos.default" "aten.arccos.default";
+    acos Acos "aten.acos.default" "prims.acos.default" "aten.arccos.default";
     /// The inverse tangent.
-    atan "Atan" "aten.atan.default" "prims.atan.default" "aten.arctan.default";
+    atan Atan "aten.atan.default" "prims.atan.default" "aten.arctan.default";
     /// The inverse hyperbolic sine.
-    asinh "Asinh" "aten.asinh.default" "prims.asinh.default" "aten.arcsinh.default";
+    asinh Asinh "aten.asinh.default" "prims.asinh.default" "aten.arcsinh.default";
     /// The inverse hyperbolic cosine.
-    acosh "Acosh" "aten.acosh.default" "prims.acosh.default" "aten.arccosh.default";
+    acosh Acosh "aten.acosh.default" "prims.acosh.default" "aten.arccosh.default";
     /// The inverse hyperbolic tangent.
-    atanh "Atanh" "aten.atanh.default" "prims.atanh.default" "aten.arctanh.default";
+    atanh Atanh "aten.atanh.default" "prims.atanh.default" "aten.arctanh.default";
 }
 
 /// `|x|`; unsigned numbers stay.
@@ -74,7 +74,7 @@ fn positive(_: &Lower, x: Value) -> Res<Value> {
 /// `1 / sqrt(x)`.
 #[lowering("aten.rsqrt.default", "prims.rsqrt.default")]
 fn rsqrt(cx: &Lower, x: Value) -> Res<Value> {
-    Ok(cx.reciprocal(unary(cx, "Sqrt", x)?))
+    Ok(cx.reciprocal(unary(cx, op::Sqrt, x)?))
 }
 
 /// `2 ^ x`.
@@ -113,7 +113,7 @@ fn log10(cx: &Lower, x: Value) -> Res<Value> {
 }
 
 fn log_to(cx: &Lower, x: Value, base: f64) -> Res<Value> {
-    Ok(unary(cx, "Log", x)? / base)
+    Ok(unary(cx, op::Log, x)? / base)
 }
 
 /// The angle of the point `(x, y)`: `atan(y / x)`, turned by half a circle where `x` is negative.
@@ -121,7 +121,7 @@ pub(super) fn atan2_of(cx: &Lower, y: Value, x: Value, dtype: DType) -> Value {
     let (zero, pi) = (cx.float(0.0, dtype), cx.float(std::f64::consts::PI, dtype));
     let slope = y / x;
     // Also 0 / 0.
-    let angle = node(cx, "Atan", &[cx.select(cx.equal(y, zero), zero, slope)], dtype);
+    let angle = node(cx, op::Atan, &[cx.select(cx.equal(y, zero), zero, slope)], dtype);
     // Also -0 is on the left or below.
     let (left, below) = (is_below(cx, x, dtype), is_below(cx, y, dtype));
     angle + cx.select(left, cx.select(below, -std::f64::consts::PI, pi), zero)

@@ -22,15 +22,15 @@ fn adaptive_avg_pool(cx: &Lower, x: Value) -> Res<Value> {
     }
     if sizes.outer.iter().all(|m| m.is(1)) {
         if cx.rank(x)? == sizes.spatial() + 2 {
-            return Ok(cx.op("GlobalAveragePool").input(x).one());
+            return Ok(cx.op(op::GlobalAveragePool).input(x).one());
         }
-        return Ok(cx.reduce("ReduceMean", x, &sizes.axes(), true));
+        return Ok(cx.reduce(op::ReduceMean, x, &sizes.axes(), true));
     }
     if sizes.inner == sizes.outer {
         return Ok(x);
     }
     if let Some(window) = sizes.window() {
-        let body = |cx: &Lower, x: Value| Ok(window.emit(cx, "AveragePool", x, false, 1)[0]);
+        let body = |cx: &Lower, x: Value| Ok(window.emit(cx, op::AveragePool, x, false, 1)[0]);
         return batched(cx, x, window.spatial(), body, |cx, y| cx.squeeze(y, &[0]));
     }
     let mut y = x;
@@ -60,11 +60,11 @@ fn adaptive_max_pool(cx: &Lower, x: Value) -> Res<Vec<Option<Value>>> {
         return Ok(pooled(cx, x, &window, true)?.into_iter().map(Some).collect());
     }
     if sizes.outer.iter().all(|m| m.is(1)) {
-        let largest = crate::reduce::reduce(cx, "ReduceMax", x, &sizes.axes(), true)?;
+        let largest = crate::reduce::reduce(cx, op::ReduceMax, x, &sizes.axes(), true)?;
         let volume = sizes.inner.iter().fold(Dim::Const(1), |n, d| cx.dim_mul(n, *d));
         let mut shape: Vec<Dim> = cx.shape(x)?.into_iter().take(sizes.lead).collect();
         shape.push(volume);
-        let place = cx.op("ArgMax").input(cx.reshape_to(x, &shape)).int("axis", -1).one();
+        let place = cx.op(op::ArgMax).input(cx.reshape_to(x, &shape)).axis(-1).one();
         return Ok(vec![Some(largest), Some(cx.reshape_to_result(place, 1)?)]);
     }
     largest(cx, x, &sizes)
@@ -189,10 +189,10 @@ fn largest(cx: &Lower, x: Value, sizes: &Sizes) -> Res<Vec<Option<Value>>> {
     let mut shape = cx.result(0)?.shape;
     shape.push(Dim::Const(volume));
     let windows = cx.reshape_to(cx.transpose(windows, &perm.collect::<Vec<_>>()), &shape);
-    let largest = crate::reduce::reduce(cx, "ReduceMax", windows, &[-1], false)?;
+    let largest = crate::reduce::reduce(cx, op::ReduceMax, windows, &[-1], false)?;
     let starts: Vec<i64> = (0..flat.len() as i64).map(|w| w * volume).collect();
     let extents: Vec<u64> = outer.iter().map(|m| *m as u64).collect();
     let (starts, table) = (cx.ints_shaped(&starts, &extents), cx.ints(&flat.concat()));
-    let choice = cx.op("ArgMax").input(windows).int("axis", -1).int("keepdims", 0).one() + starts;
+    let choice = cx.op(op::ArgMax).input(windows).axis(-1).keepdims(0).one() + starts;
     Ok(vec![Some(largest), Some(cx.gather(table, choice, 0))])
 }

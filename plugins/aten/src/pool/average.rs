@@ -35,19 +35,19 @@ fn avg_pool(
         let mut include = count_include_pad;
         if let Some(divisor) = divisor_override {
             // The mean over whole kernels, scaled.
-            let mean = window.emit(cx, "AveragePool", x, true, 1)[0];
+            let mean = window.emit(cx, op::AveragePool, x, true, 1)[0];
             let volume: i64 = window.kernel.iter().product();
             return Ok(mean * (volume as f64 / divisor as f64));
         }
         if hangs && include {
             if padded {
                 let edge = [vec![0, 0], window.padding.clone()].concat().repeat(2);
-                x = cx.op("Pad").input(x).input(cx.ints(&edge)).one();
+                x = cx.op(op::Pad).input(x).input(cx.ints(&edge)).one();
                 window.padding.fill(0);
             }
             include = false;
         }
-        Ok(window.emit(cx, "AveragePool", x, include, 1)[0])
+        Ok(window.emit(cx, op::AveragePool, x, include, 1)[0])
     };
     batched(cx, x, spatial, body, |cx, y| cx.squeeze(y, &[0]))
 }

@@ -46,7 +46,7 @@ pub(super) fn pooled(cx: &Lower, x: Value, window: &Window, places: bool) -> Res
     let compute = if dtype.kind() == Kind::Int && dtype.bits() > 8 { DType::F64 } else { dtype };
     let x = cx.cast(x, compute);
     let body = |cx: &Lower, x: Value| {
-        let mut outputs = window.emit(cx, "MaxPool", x, false, if places { 2 } else { 1 });
+        let mut outputs = window.emit(cx, op::MaxPool, x, false, if places { 2 } else { 1 });
         if let [_, flat] = outputs.as_mut_slice() {
             let shape = cx.shape(x)?;
             let size = shape.iter().skip(2).fold(Dim::Const(1), |n, d| cx.dim_mul(n, *d));

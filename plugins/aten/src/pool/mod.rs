@@ -70,9 +70,16 @@ impl Window {
     }
 
     /// Emits the node on an operand with a batch axis, and returns `outputs` outputs.
-    fn emit(&self, cx: &Lower, op: &str, x: Value, include_pad: bool, outputs: usize) -> Vec<Value> {
+    fn emit(
+        &self,
+        cx: &Lower,
+        op: impl Operator<'static>,
+        x: Value,
+        include_pad: bool,
+        outputs: usize,
+    ) -> Vec<Value> {
         let pads = self.pads();
-        let mut node = cx.op(op).input(x).ints("kernel_shape", &self.kernel);
+        let mut node = cx.op(op.named()).input(x).ints("kernel_shape", &self.kernel);
         for (name, values, default) in
             [("strides", &self.stride, 1), ("pads", &pads, 0), ("dilations", &self.dilation, 1)]
         {
@@ -82,7 +89,7 @@ impl Window {
         }
         // Says what no pads say too; ONNX Runtime would fuse a `Pad` with zeros before it into the
         // pool's own padding, which is not zeros: https://github.com/microsoft/onnxruntime/pull/18136.
-        if op == "MaxPool" && self.overhang.is_some() && pads.iter().all(|p| *p == 0) {
+        if op.is(op::MaxPool) && self.overhang.is_some() && pads.iter().all(|p| *p == 0) {
             node = node.str("auto_pad", "VALID");
         }
         if self.overhang.is_none() {

@@ -15,6 +15,6 @@ fn max_unpool(cx: &Lower, x: Value, indices: Value) -> Res<Value> {
     let (values, places) = (cx.reshape_to(x, &[channels, inner]), cx.reshape_to(indices, &[channels, inner]));
     let zero = cx.filled(&Scalar::Int(0), result.dtype, &[1]);
     let zeros = cx.constant_of_shape(cx.dims_value(&[channels, outer]), zero);
-    let node = cx.op("ScatterElements").input(zeros).input(places).input(values).int("axis", 1);
+    let node = cx.op(op::ScatterElements).input(zeros).input(places).input(values).axis(1);
     cx.reshape_to_result(node.one(), 0)
 }

@@ -48,8 +48,8 @@ fn choose_symmetric(
 
 /// The least and the greatest element, at most and at least zero.
 fn range(cx: &Lower, input: Value) -> (Value, Value) {
-    let low = cx.min(cx.reduce("ReduceMin", input, &[], false), 0.0);
-    (low, cx.max(cx.reduce("ReduceMax", input, &[], false), 0.0))
+    let low = cx.min(cx.reduce(op::ReduceMin, input, &[], false), 0.0);
+    (low, cx.max(cx.reduce(op::ReduceMax, input, &[], false), 0.0))
 }
 
 /// Numbers without axes in the form that the program states: of wider types, with an axis.

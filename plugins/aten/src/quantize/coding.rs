@@ -79,7 +79,7 @@ impl Coding {
     /// The codes of `x`, which is cast to f32, within `low` and `high`.
     pub(super) fn quantise(&self, cx: &Lower, x: Value, codes: DType, (low, high): (i64, i64)) -> Value {
         let x = cx.cast(x, DType::F32);
-        let coded = self.node(cx, "QuantizeLinear", x);
+        let coded = self.node(cx, op::QuantizeLinear, x);
         if limits(cx, codes) == Some((low, high)) {
             return coded;
         }
@@ -88,11 +88,11 @@ impl Coding {
 
     /// The numbers behind codes, in f32.
     pub(super) fn dequantise(&self, cx: &Lower, codes: Value) -> Value {
-        self.node(cx, "DequantizeLinear", codes)
+        self.node(cx, op::DequantizeLinear, codes)
     }
 
-    fn node(&self, cx: &Lower, op: &str, x: Value) -> Value {
-        let node = cx.op(op).input(x).input(self.scale).input(self.zero_point);
+    fn node(&self, cx: &Lower, op: impl Operator<'static>, x: Value) -> Value {
+        let node = cx.op(op.named()).input(x).input(self.scale).input(self.zero_point);
         match self.axis {
             Some(axis) => node.int("axis", axis as i64).one(),
             None => node.one(),

@@ -89,6 +89,6 @@ fn in_blocks(
         Some(zero_points) => points(cx, zero_points, codes, &extents)?,
         None => cx.filled(&Scalar::Int(0), codes, &extents),
     };
-    let node = cx.op("DequantizeLinear").input(input).input(scales).input(zero_points);
-    Some(node.int("axis", 1).int("block_size", size).one())
+    let node = cx.op(op::DequantizeLinear).input(input).input(scales).input(zero_points);
+    Some(node.axis(1).block_size(size).one())
 }

@@ -32,7 +32,8 @@ pub(crate) fn linear(cx: &Lower, x: Value, weight: Value) -> Res<Option<Value>> 
         return Ok(None);
     }
     let rows = swap_last(cx, weight.codes)?;
-    let node = cx.op("MatMulInteger").input(x.codes).input(rows).maybe(x.zero_point).maybe(weight.zero_point);
+    let node =
+        cx.op(op::MatMulInteger).input(x.codes).input(rows).maybe(x.zero_point).maybe(weight.zero_point);
     let sums = cx.cast(node.one(), DType::F32);
     Ok(Some(sums * (x.scale * weight.scale)))
 }

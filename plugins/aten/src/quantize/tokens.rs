@@ -11,7 +11,7 @@ fn choose_per_token(cx: &Lower, input: Value, dtype: DType) -> Res<(Value, Value
     if dtype != DType::I8 {
         return Err(format!("codes of type {dtype} per token").into());
     }
-    let mut largest = cx.reduce("ReduceMax", cx.abs(input), &[-1], true);
+    let mut largest = cx.reduce(op::ReduceMax, cx.abs(input), &[-1], true);
     if cx.dtype(largest)? == DType::F16 {
         largest = cx.cast(largest, DType::F32);
     }
@@ -23,8 +23,8 @@ fn choose_per_token(cx: &Lower, input: Value, dtype: DType) -> Res<(Value, Value
 /// The scale and the zero point that spread the range of each row, zero included, over int8.
 #[lowering("quantized_decomposed.choose_qparams_per_token_asymmetric.default")]
 fn choose_per_token_asymmetric(cx: &Lower, input: Value) -> Res<(Value, Value)> {
-    let low = cx.min(cx.reduce("ReduceMin", input, &[-1], true), 0.0);
-    let high = cx.max(cx.reduce("ReduceMax", input, &[-1], true), 0.0);
+    let low = cx.min(cx.reduce(op::ReduceMin, input, &[-1], true), 0.0);
+    let high = cx.max(cx.reduce(op::ReduceMax, input, &[-1], true), 0.0);
     let scale = cx.max((high - low) / 255.0, f64::from(f32::EPSILON));
     let (below, above) = (low / scale, high / scale);
     let error = (below + -128.0) + (above + 127.0);

@@ -60,9 +60,9 @@ fn rnn_cell(
 }
 
 fn gates(cx: &Lower, x: Value, weight: Value, bias: Option<Value>) -> Value {
-    cx.op("Gemm").input(x).input(weight).maybe(bias).int("transB", 1).one()
+    cx.op(op::Gemm).input(x).input(weight).maybe(bias).trans_b(1).one()
 }
 
 fn split<const N: usize>(cx: &Lower, x: Value) -> [Value; N] {
-    cx.op("Split").input(x).int("axis", 1).int("num_outputs", N as i64).outs::<N>()
+    cx.op(op::Split).input(x).axis(1).num_outputs(N as i64).outs::<N>()
 }

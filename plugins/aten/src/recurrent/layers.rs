@@ -19,7 +19,8 @@ fn lstm(
     batch_first: bool,
 ) -> Res<Vec<Value>> {
     // PyTorch orders the gates i, f, g, o; ONNX i, o, f, c.
-    let mut stack = Stack::new("LSTM", &[0, 3, 1, 2], bidirectional, has_biases, num_layers, dropout, train)?;
+    let mut stack =
+        Stack::new(op::LSTM.named(), &[0, 3, 1, 2], bidirectional, has_biases, num_layers, dropout, train)?;
     stack.projected = params.len() == stack.layers * stack.directions as usize * (stack.each() + 1);
     stack.run(cx, input, &hx, &params, batch_first)
 }
@@ -39,7 +40,8 @@ fn gru(
     batch_first: bool,
 ) -> Res<Vec<Value>> {
     // PyTorch orders the gates r, z, n; ONNX z, r, h.
-    let stack = Stack::new("GRU", &[1, 0, 2], bidirectional, has_biases, num_layers, dropout, train)?;
+    let stack =
+        Stack::new(op::GRU.named(), &[1, 0, 2], bidirectional, has_biases, num_layers, dropout, train)?;
     stack.run(cx, input, &[hx], &params, batch_first)
 }
 
@@ -57,7 +59,7 @@ fn rnn(
     bidirectional: bool,
     batch_first: bool,
 ) -> Res<Vec<Value>> {
-    let stack = Stack::new("RNN", &[0], bidirectional, has_biases, num_layers, dropout, train)?;
+    let stack = Stack::new(op::RNN.named(), &[0], bidirectional, has_biases, num_layers, dropout, train)?;
     stack.run(cx, input, &[hx], &params, batch_first)
 }
 
@@ -69,7 +71,7 @@ fn packed(_cx: &Lower) -> Res<Value> {
 }
 
 struct Stack {
-    op: &'static str,
+    op: op::Named<'static>,
     /// For each gate of ONNX its place among PyTorch's.
     gates: &'static [i64],
     directions: i64,
@@ -81,7 +83,7 @@ struct Stack {
 
 impl Stack {
     fn new(
-        op: &'static str,
+        op: op::Named<'static>,
         gates: &'static [i64],
         bidirectional: bool,
         biases: bool,
@@ -142,7 +144,7 @@ impl Stack {
         if self.layers <= 1 {
             return vec![state];
         }
-        let node = cx.op("Split").input(state).int("axis", 0).int("num_outputs", self.layers as i64);
+        let node = cx.op(op::Split).input(state).axis(0).num_outputs(self.layers as i64);
         node.many(self.layers)
     }
 
@@ -167,7 +169,7 @@ impl Stack {
         if relu {
             node = node.strs("activations", &activations[..self.directions as usize]);
         }
-        if self.op == "GRU" {
+        if self.op.is(op::GRU) {
             node = node.int("linear_before_reset", 1);
         }
         Ok(node.many(1 + states.len()))
@@ -207,9 +209,9 @@ impl Stack {
                 Ok(vec![h, c, h])
             })?;
             let way = [direction as i64];
-            let node = cx.op("Scan").inputs(starts).input(from_input).int("num_scan_inputs", 1);
-            let node = node.ints("scan_input_directions", &way).ints("scan_output_directions", &way);
-            let [h, c, y] = node.block("body", round).outs();
+            let node = cx.op(op::Scan).inputs(starts).input(from_input).num_scan_inputs(1);
+            let node = node.scan_input_directions(&way).scan_output_directions(&way);
+            let [h, c, y] = node.body(round).outs();
             outputs.push(y);
             hidden.push(cx.unsqueeze(h, &[0]));
             cells.push(cx.unsqueeze(c, &[0]));

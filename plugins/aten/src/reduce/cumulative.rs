@@ -16,20 +16,20 @@ fn cumsum(cx: &Lower, x: Value, dim: Axis) -> Res<Value> {
         DType::I8 | DType::U8 | DType::I16 => DType::I32,
         other => other,
     };
-    Ok(cx.cast(cx.op("CumSum").input(cx.cast(x, compute)).input(cx.int(dim.0 as i64)).one(), dtype))
+    Ok(cx.cast(cx.op(op::CumSum).input(cx.cast(x, compute)).input(cx.int(dim.0 as i64)).one(), dtype))
 }
 
 /// The running product along `dim`.
 #[lowering("aten.cumprod.default")]
 fn cumprod(cx: &Lower, x: Value, dim: Axis) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    running(cx, "ReduceProd", cx.cast(x, dtype), dim, &Scalar::Int(1))
+    running(cx, op::ReduceProd, cx.cast(x, dtype), dim, &Scalar::Int(1))
 }
 
 /// The logarithm of the running sum of exponentials along `dim`.
 #[lowering("aten.logcumsumexp.default")]
 fn logcumsumexp(cx: &Lower, x: Value, dim: Axis) -> Res<Value> {
-    running(cx, "ReduceLogSumExp", x, dim, &Scalar::Float(f64::NEG_INFINITY))
+    running(cx, op::ReduceLogSumExp, x, dim, &Scalar::Float(f64::NEG_INFINITY))
 }
 
 /// The running maximum along `dim` and the place of the last such.
@@ -65,7 +65,7 @@ fn diff(
     Ok(x)
 }
 
-fn running(cx: &Lower, op: &str, x: Value, dim: Axis, neutral: &Scalar) -> Res<Value> {
+fn running(cx: &Lower, op: impl Operator<'static>, x: Value, dim: Axis, neutral: &Scalar) -> Res<Value> {
     if cx.rank(x)? == 0 {
         return Ok(x);
     }
@@ -93,8 +93,14 @@ fn running_extreme(cx: &Lower, x: Value, dim: Axis, largest: bool) -> Res<(Value
     };
     let prefixes = prefixes(cx, cx.cast(x, compute), dim, &neutral)?;
     let axis = dim.0 as i64 + 1;
-    let values = reduce(cx, if largest { "ReduceMax" } else { "ReduceMin" }, prefixes, &[axis], false)?;
-    let node = cx.op(if largest { "ArgMax" } else { "ArgMin" }).input(prefixes);
+    let values = reduce(
+        cx,
+        if largest { op::ReduceMax.named() } else { op::ReduceMin.named() },
+        prefixes,
+        &[axis],
+        false,
+    )?;
+    let node = cx.op(if largest { op::ArgMax.named() } else { op::ArgMin.named() }).input(prefixes);
     let places = node.int("axis", axis).int("keepdims", 0).int("select_last_index", 1).one();
     Ok((cx.cast(values, dtype), places))
 }

@@ -14,10 +14,16 @@ pub(crate) use norms::vector_norm;
 
 /// A reduction over `axes`, or over all axes where there are none. A 0-d operand is its own
 /// reduction; types that ONNX does not define it of compute in a wider one.
-pub(crate) fn reduce(cx: &Lower, op: &str, x: Value, axes: &[i64], keepdim: bool) -> Res<Value> {
+pub(crate) fn reduce(
+    cx: &Lower,
+    op: impl Operator<'static>,
+    x: Value,
+    axes: &[i64],
+    keepdim: bool,
+) -> Res<Value> {
     let dtype = cx.dtype(x)?;
     if cx.rank(x)? == 0 {
-        return Ok(match op {
+        return Ok(match op.name() {
             "ReduceL1" | "ReduceL2" => cx.abs(x),
             "ReduceSumSquare" => x * x,
             _ => x,
@@ -26,12 +32,12 @@ pub(crate) fn reduce(cx: &Lower, op: &str, x: Value, axes: &[i64], keepdim: bool
     if let Some(empty) = empty(cx, op, x, axes, keepdim)? {
         return Ok(empty);
     }
-    if op == "ReduceMean" && count(cx, x, axes, dtype)? == Ok(0) {
+    if op.is(op::ReduceMean) && count(cx, x, axes, dtype)? == Ok(0) {
         // ONNX leaves the mean of nothing open; PyTorch says NaN.
-        let sum = reduce(cx, "ReduceSum", x, axes, keepdim)?;
+        let sum = reduce(cx, op::ReduceSum, x, axes, keepdim)?;
         return Ok(cx.div(sum, sum));
     }
-    let ordered = matches!(op, "ReduceMax" | "ReduceMin");
+    let ordered = op.is(op::ReduceMax) || op.is(op::ReduceMin);
     let compute = match dtype {
         // ONNX Runtime does not reduce truth values of which there are none.
         DType::Bool if ordered && (cx.opset() < 20 || may_be_empty(cx, x)?) => DType::U8,
@@ -44,7 +50,13 @@ pub(crate) fn reduce(cx: &Lower, op: &str, x: Value, axes: &[i64], keepdim: bool
 
 /// The reduction of an operand that is known to have no elements, a constant: what
 /// neutral elements reduce to. There is no largest of nothing, and its mean is the caller's business.
-fn empty(cx: &Lower, op: &str, x: Value, axes: &[i64], keepdim: bool) -> Res<Option<Value>> {
+fn empty(
+    cx: &Lower,
+    op: impl Operator<'static>,
+    x: Value,
+    axes: &[i64],
+    keepdim: bool,
+) -> Res<Option<Value>> {
     let (dtype, shape) = (cx.dtype(x)?, cx.shape(x)?);
     if !shape.contains(&Dim::Const(0)) {
         return Ok(None);
@@ -55,7 +67,7 @@ fn empty(cx: &Lower, op: &str, x: Value, axes: &[i64], keepdim: bool) -> Res<Opt
         if reduced(axis) { keepdim.then_some(Some(1)) } else { Some(d.as_const().map(|n| n as u64)) }
     });
     let Some(extents) = extents.collect::<Option<Vec<u64>>>() else { return Ok(None) };
-    let neutral = match op {
+    let neutral = match op.name() {
         _ if extents.contains(&0) => return Ok(Some(cx.constant(dtype, &extents, &[]))),
         "ReduceSum" | "ReduceL1" | "ReduceL2" | "ReduceSumSquare" => Scalar::Int(0),
         "ReduceProd" => Scalar::Int(1),

@@ -35,8 +35,8 @@ fn with_mean(cx: &Lower, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<(Val
 fn spread(cx: &Lower, x: Value, dim: Option<&Axes>, keepdim: bool) -> Res<(Value, Value)> {
     let root = cx.target().starts_with("aten.std");
     let (dtype, axes, correction) = (cx.result(0)?.dtype, axes_of(dim), correction(cx)?);
-    let mean = reduce(cx, "ReduceMean", x, &axes, true)?;
-    let op = if root { "ReduceL2" } else { "ReduceSumSquare" };
+    let mean = reduce(cx, op::ReduceMean, x, &axes, true)?;
+    let op = if root { op::ReduceL2.named() } else { op::ReduceSumSquare.named() };
     let sum = reduce(cx, op, x - mean, &axes, keepdim)?;
     let divisor = match count(cx, x, &axes, dtype)? {
         Ok(n) => {

@@ -8,21 +8,27 @@ use super::{axes_of, reduce};
 pub(crate) fn vector_norm(cx: &Lower, x: Value, p: f64, axes: &[i64], keepdim: bool) -> Res<Value> {
     let dtype = cx.dtype(x)?;
     if p == 1.0 || p == 2.0 {
-        let op = if p == 1.0 { "ReduceL1" } else { "ReduceL2" };
+        let op = if p == 1.0 { op::ReduceL1.named() } else { op::ReduceL2.named() };
         return reduce(cx, op, x, axes, keepdim);
     }
     if p == 0.0 {
-        return reduce(cx, "ReduceSum", cx.cast(cx.cast(x, DType::Bool), dtype), axes, keepdim);
+        return reduce(cx, op::ReduceSum, cx.cast(cx.cast(x, DType::Bool), dtype), axes, keepdim);
     }
     let magnitude = cx.abs(x);
     if p.is_infinite() {
-        return reduce(cx, if p > 0.0 { "ReduceMax" } else { "ReduceMin" }, magnitude, axes, keepdim);
+        return reduce(
+            cx,
+            if p > 0.0 { op::ReduceMax.named() } else { op::ReduceMin.named() },
+            magnitude,
+            axes,
+            keepdim,
+        );
     }
     if cx.rank(x)? == 0 {
         return Ok(magnitude);
     }
     let (power, root) = (cx.float(p, dtype), cx.float(1.0 / p, dtype));
-    Ok(cx.pow(reduce(cx, "ReduceSum", cx.pow(magnitude, power), axes, keepdim)?, root))
+    Ok(cx.pow(reduce(cx, op::ReduceSum, cx.pow(magnitude, power), axes, keepdim)?, root))
 }
 
 /// The norm of order `ord` over `dim`, computed in the type of the result.
@@ -74,7 +80,7 @@ fn named_norm(cx: &Lower, x: Value, ord: Str, dim: Option<Axes>, keepdim: bool) 
     if ord.0 != "fro" {
         return Err(needs_singular_values(ord.0));
     }
-    reduce(cx, "ReduceL2", widened(cx, x)?, &axes_of(dim.as_ref()), keepdim)
+    reduce(cx, op::ReduceL2, widened(cx, x)?, &axes_of(dim.as_ref()), keepdim)
 }
 
 fn matrix_norm(cx: &Lower, x: Value, ord: f64, axes: &[i64], keepdim: bool) -> Res<Value> {
@@ -86,9 +92,15 @@ fn matrix_norm(cx: &Lower, x: Value, ord: f64, axes: &[i64], keepdim: bool) -> R
     if ord.abs() != 1.0 && !ord.is_infinite() {
         return Err(needs_singular_values(&ord.to_string()));
     }
-    let sums = reduce(cx, "ReduceL1", x, &[summed], keepdim)?;
+    let sums = reduce(cx, op::ReduceL1, x, &[summed], keepdim)?;
     let compared = if keepdim || compared < summed { compared } else { compared - 1 };
-    reduce(cx, if ord > 0.0 { "ReduceMax" } else { "ReduceMin" }, sums, &[compared], keepdim)
+    reduce(
+        cx,
+        if ord > 0.0 { op::ReduceMax.named() } else { op::ReduceMin.named() },
+        sums,
+        &[compared],
+        keepdim,
+    )
 }
 
 fn needs_singular_values(ord: &str) -> Refusal {

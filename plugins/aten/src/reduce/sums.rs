@@ -7,26 +7,26 @@ use super::{axes_of, reduce};
 /// The sum over `dim`, in the type that the program states: i64 for integers and truth values.
 #[lowering("aten.sum.default", "aten.sum.dim_IntList")]
 fn sum(cx: &Lower, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
-    total(cx, "ReduceSum", x, dim.as_ref(), keepdim)
+    total(cx, op::ReduceSum, x, dim.as_ref(), keepdim)
 }
 
 /// The product over `dim`, in the type that the program states.
 #[lowering("aten.prod.default", "aten.prod.dim_int")]
 fn prod(cx: &Lower, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
-    total(cx, "ReduceProd", x, dim.as_ref(), keepdim)
+    total(cx, op::ReduceProd, x, dim.as_ref(), keepdim)
 }
 
 /// The mean over `dim`.
 #[lowering("aten.mean.default", "aten.mean.dim")]
 fn mean(cx: &Lower, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
-    total(cx, "ReduceMean", x, dim.as_ref(), keepdim)
+    total(cx, op::ReduceMean, x, dim.as_ref(), keepdim)
 }
 
 /// The sum over `dim` of elements other than NaN.
 #[lowering("aten.nansum.default")]
 fn nansum(cx: &Lower, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
     let (x, _) = without_nan(cx, x)?;
-    total(cx, "ReduceSum", x, dim.as_ref(), keepdim)
+    total(cx, op::ReduceSum, x, dim.as_ref(), keepdim)
 }
 
 /// The mean over `dim` of elements other than NaN.
@@ -35,16 +35,16 @@ fn nanmean(cx: &Lower, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<Value>
     let dtype = cx.result(0)?.dtype;
     let (clean, missing) = without_nan(cx, x)?;
     let Some(missing) = missing else {
-        return total(cx, "ReduceMean", x, dim.as_ref(), keepdim);
+        return total(cx, op::ReduceMean, x, dim.as_ref(), keepdim);
     };
-    let sum = total(cx, "ReduceSum", clean, dim.as_ref(), keepdim)?;
-    Ok(sum / cx.cast(total(cx, "ReduceSum", !missing, dim.as_ref(), keepdim)?, dtype))
+    let sum = total(cx, op::ReduceSum, clean, dim.as_ref(), keepdim)?;
+    Ok(sum / cx.cast(total(cx, op::ReduceSum, !missing, dim.as_ref(), keepdim)?, dtype))
 }
 
 /// How many elements are not zero.
 #[lowering("aten.count_nonzero.default", "aten.count_nonzero.dim_IntList")]
 fn count_nonzero(cx: &Lower, x: Value, dim: Option<Axes>) -> Res<Value> {
-    total(cx, "ReduceSum", cx.cast(x, DType::Bool), dim.as_ref(), false)
+    total(cx, op::ReduceSum, cx.cast(x, DType::Bool), dim.as_ref(), false)
 }
 
 /// The trapezoidal rule over samples `dx` apart: `sum((y[1:] + y[:-1]) * dx / 2)`.
@@ -81,9 +81,9 @@ fn trapezoid_x(cx: &Lower, y: Value, x: Value, dim: Axis) -> Res<Value> {
 
 fn trapezoids(cx: &Lower, areas: Value, axis: i64) -> Res<Value> {
     if cx.target().starts_with("aten.cumulative") {
-        return Ok(cx.op("CumSum").input(areas).input(cx.int(axis)).one());
+        return Ok(cx.op(op::CumSum).input(areas).input(cx.int(axis)).one());
     }
-    reduce(cx, "ReduceSum", areas, &[axis], false)
+    reduce(cx, op::ReduceSum, areas, &[axis], false)
 }
 
 /// All but the last and all but the first along `axis`.
@@ -92,7 +92,7 @@ pub(super) fn ends(cx: &Lower, x: Value, axis: i64) -> (Value, Value) {
 }
 
 /// `x` in the type of the result, reduced.
-fn total(cx: &Lower, op: &str, x: Value, dim: Option<&Axes>, keepdim: bool) -> Res<Value> {
+fn total(cx: &Lower, op: impl Operator<'static>, x: Value, dim: Option<&Axes>, keepdim: bool) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let axes = axes_of(dim);
     let x = cx.cast(x, dtype);

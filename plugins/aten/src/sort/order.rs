@@ -14,11 +14,11 @@ pub(super) fn top(cx: &Lower, x: Value, k: Value, axis: usize, largest: bool) ->
     let x = cx.cast(x, wide);
     if cx.rank(x)? == 0 {
         let x = cx.unsqueeze(x, &[0]);
-        let node = cx.op("TopK").input(x).input(k).int("axis", 0).int("largest", i64::from(largest));
+        let node = cx.op(op::TopK).input(x).input(k).axis(0).largest(largest);
         let [values, indices] = node.outs();
         return Ok((cx.squeeze(cx.cast(values, dtype), &[0]), cx.squeeze(indices, &[0])));
     }
-    let node = cx.op("TopK").input(x).input(k).int("axis", axis as i64).int("largest", i64::from(largest));
+    let node = cx.op(op::TopK).input(x).input(k).axis(axis as i64).largest(largest);
     let [values, indices] = node.outs();
     Ok((cx.cast(values, dtype), indices))
 }

@@ -41,8 +41,8 @@ fn median_along(cx: &Lower, x: Value, dim: Axis, keepdim: bool) -> Res<(Value, V
     }
     let nan = cx.cast(cx.is_nan(x), DType::U8);
     let keep = i64::from(keepdim);
-    let first = cx.op("ArgMax").input(nan).int("axis", dim.0 as i64).int("keepdims", keep).one();
-    let spoilt = cx.cast(cx.reduce("ReduceMax", nan, &[dim.0 as i64], keepdim), DType::Bool);
+    let first = cx.op(op::ArgMax).input(nan).axis(dim.0 as i64).keepdims(keep).one();
+    let spoilt = cx.cast(cx.reduce(op::ReduceMax, nan, &[dim.0 as i64], keepdim), DType::Bool);
     Ok((cx.select(spoilt, f64::NAN, value), cx.select(spoilt, first, index)))
 }
 
@@ -64,10 +64,10 @@ fn nanmedian_along(cx: &Lower, x: Value, dim: Axis, keepdim: bool) -> Res<(Value
     // NaN goes last; the middle before it differs per slice.
     let (top_value, none) = (cx.float(f64::INFINITY, dtype), cx.float(f64::NAN, dtype));
     let (values, indices) = top(cx, cx.select(nan, top_value, x), whole(cx, x, dim.0)?, dim.0, false)?;
-    let count = cx.reduce("ReduceSum", cx.cast(!nan, DType::I64), &[axis], true);
+    let count = cx.reduce(op::ReduceSum, cx.cast(!nan, DType::I64), &[axis], true);
     let (one, two, zero) = (cx.int(1), cx.int(2), cx.int(0));
     let middle = cx.max(count - one, zero) / two;
-    let pick = |v| cx.op("GatherElements").input(v).input(middle).int("axis", axis).one();
+    let pick = |v| cx.op(op::GatherElements).input(v).input(middle).axis(axis).one();
     let (value, index) = (pick(values), pick(indices));
     let value = cx.select(cx.equal(count, zero), none, value);
     if keepdim {
@@ -92,11 +92,11 @@ fn mode(cx: &Lower, x: Value, dim: Axis, keepdim: bool) -> Res<(Value, Value)> {
     let (sorted, _) = top(cx, x, whole(cx, x, dim.0)?, dim.0, false)?;
     // How often each element of the sorted slice stands in it.
     let (rows, columns) = (cx.unsqueeze(sorted, &[axis + 1]), cx.unsqueeze(sorted, &[axis]));
-    let counts = cx.reduce("ReduceSum", cx.cast(cx.equal(rows, columns), DType::I64), &[axis + 1], false);
-    let first = cx.op("ArgMax").input(counts).int("axis", axis).one();
-    let value = cx.op("GatherElements").input(sorted).input(first).int("axis", axis).one();
+    let counts = cx.reduce(op::ReduceSum, cx.cast(cx.equal(rows, columns), DType::I64), &[axis + 1], false);
+    let first = cx.op(op::ArgMax).input(counts).axis(axis).one();
+    let value = cx.op(op::GatherElements).input(sorted).input(first).axis(axis).one();
     let hits = cx.equal(x, value);
-    let node = cx.op("ArgMax").input(cx.cast(hits, DType::U8)).int("axis", axis).int("select_last_index", 1);
-    let index = node.int("keepdims", i64::from(keepdim)).one();
+    let node = cx.op(op::ArgMax).input(cx.cast(hits, DType::U8)).axis(axis).select_last_index(1);
+    let index = node.keepdims(keepdim).one();
     Ok((if keepdim { value } else { cx.squeeze(value, &[axis]) }, index))
 }

@@ -7,9 +7,9 @@ use crate::support::compress;
 /// `Unique`: distinct elements or slices in order, where each input is among them, how often each is.
 fn distinct(cx: &Lower, x: Value, axis: Option<usize>) -> Res<[Value; 3]> {
     let x = if cx.rank(x)? == 0 { cx.unsqueeze(x, &[0]) } else { x };
-    let node = cx.op("Unique").input(x).int("sorted", 1);
+    let node = cx.op(op::Unique).input(x).sorted(1);
     let [values, _, inverse, counts] = match axis {
-        Some(axis) => node.int("axis", axis as i64).outs(),
+        Some(axis) => node.axis(axis as i64).outs(),
         None => node.outs(),
     };
     Ok([values, inverse, counts])
@@ -69,13 +69,13 @@ fn unique_consecutive(
     let others: Vec<i64> = (0..cx.rank(data)? as i64).filter(|a| *a != along).collect();
     let mut steps = cx.cast(!cx.equal(later, cx.slice(data, along, 0, -1, 1)), DType::I64);
     if !others.is_empty() {
-        steps = cx.reduce("ReduceMax", steps, &others, false);
+        steps = cx.reduce(op::ReduceMax, steps, &others, false);
     }
     let one = cx.ints(&[1]);
     let starts = cx.concat(&[one, steps], 0);
     let values = compress(cx, data, cx.cast(starts, DType::Bool), Some(along))?;
     // The run of an element is the number of runs that began up to it, less one.
-    let run = cx.op("CumSum").input(starts).input(cx.int(0)).one() - one;
+    let run = cx.op(op::CumSum).input(starts).input(cx.int(0)).one() - one;
     let inverse = match (return_inverse, dim) {
         (false, _) => cx.ints(&[]),
         (true, None) => like_input(cx, run, x)?,
@@ -85,8 +85,8 @@ fn unique_consecutive(
         return Ok(vec![values, inverse, cx.ints(&[])]);
     }
     // The lengths of runs are the distances between their starts.
-    let found = cx.op("NonZero").input(starts).one();
-    let bounds = cx.concat(&[cx.squeeze(found, &[0]), cx.op("Shape").input(starts).one()], 0);
+    let found = cx.op(op::NonZero).input(starts).one();
+    let bounds = cx.concat(&[cx.squeeze(found, &[0]), cx.op(op::Shape).input(starts).one()], 0);
     let counts = cx.slice(bounds, 0, 1, i64::MAX, 1) - cx.slice(bounds, 0, 0, -1, 1);
     Ok(vec![values, inverse, counts])
 }

@@ -98,55 +98,55 @@ fn abs(cx: &Lower, a: Operand) -> Res<Value> {
 }
 
 macro_rules! bits {
-    ($($(#[$doc:meta])* $name:ident $bool:literal $int:literal $target:literal;)*) => {
+    ($($(#[$doc:meta])* $name:ident $bool:ident $int:ident $target:literal;)*) => {
         $($(#[$doc])* #[lowering($target)]
         fn $name(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
             let (a, b, dtype) = pair(cx, &a, &b)?;
-            Ok(cx.op(if dtype == DType::Bool { $bool } else { $int }).input(a).input(b).one())
+            Ok(cx.op(if dtype == DType::Bool { op::$bool.named() } else { op::$int.named() }).input(a).input(b).one())
         })*
     };
 }
 
 bits! {
     /// `a & b`.
-    and "And" "BitwiseAnd" "_operator.and_";
+    and And BitwiseAnd "_operator.and_";
     /// `a | b`.
-    or "Or" "BitwiseOr" "_operator.or_";
+    or Or BitwiseOr "_operator.or_";
     /// `a ^ b`.
-    xor "Xor" "BitwiseXor" "_operator.xor";
+    xor Xor BitwiseXor "_operator.xor";
 }
 
 macro_rules! comparisons {
-    ($($(#[$doc:meta])* $name:ident $op:literal $($target:literal)+;)*) => {
+    ($($(#[$doc:meta])* $name:ident $op:ident $($target:literal)+;)*) => {
         $($(#[$doc])* #[lowering($($target),+)]
         fn $name(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
-            compare(cx, $op, &a, &b)
+            compare(cx, op::$op, &a, &b)
         })*
     };
 }
 
-fn compare(cx: &Lower, op: &str, a: &Operand, b: &Operand) -> Res<Value> {
+fn compare(cx: &Lower, op: impl Operator<'static>, a: &Operand, b: &Operand) -> Res<Value> {
     let dtype = common(cx, &[*a, *b])?;
     Ok(cx.op(op).input(cx.operand(a, dtype)).input(cx.operand(b, dtype)).one())
 }
 
 comparisons! {
     /// `a == b`.
-    eq "Equal" "_operator.eq" "aten.eq.default";
+    eq Equal "_operator.eq" "aten.eq.default";
     /// `a < b`.
-    lt "Less" "_operator.lt" "aten.lt.default";
+    lt Less "_operator.lt" "aten.lt.default";
     /// `a <= b`.
-    le "LessOrEqual" "_operator.le" "aten.le.default";
+    le LessOrEqual "_operator.le" "aten.le.default";
     /// `a > b`.
-    gt "Greater" "_operator.gt" "aten.gt.default";
+    gt Greater "_operator.gt" "aten.gt.default";
     /// `a >= b`.
-    ge "GreaterOrEqual" "_operator.ge" "aten.ge.default";
+    ge GreaterOrEqual "_operator.ge" "aten.ge.default";
 }
 
 /// `a != b`.
 #[lowering("_operator.ne", "aten.ne.default")]
 fn ne(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
-    Ok(!compare(cx, "Equal", &a, &b)?)
+    Ok(!compare(cx, op::Equal, &a, &b)?)
 }
 
 /// `not a`.

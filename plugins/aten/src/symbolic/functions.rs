@@ -7,51 +7,51 @@ use crate::support::select;
 use super::arithmetic::common;
 
 /// `op` of the number as a float, in the type of the result.
-fn of_float(cx: &Lower, op: &str, x: &Operand) -> Res<Value> {
+fn of_float(cx: &Lower, op: impl Operator<'static>, x: &Operand) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     Ok(cx.cast(cx.op(op).input(cx.operand(x, DType::F64)).one(), dtype))
 }
 
 macro_rules! functions {
-    ($($(#[$doc:meta])* $name:ident $op:literal $($target:literal)+;)*) => {
+    ($($(#[$doc:meta])* $name:ident $op:ident $($target:literal)+;)*) => {
         $($(#[$doc])* #[lowering($($target),+)]
         fn $name(cx: &Lower, x: Operand) -> Res<Value> {
-            of_float(cx, $op, &x)
+            of_float(cx, op::$op, &x)
         })*
     };
 }
 
 functions! {
     /// The smallest integer that is not below.
-    ceil "Ceil" "math.ceil";
+    ceil Ceil "math.ceil";
     /// The largest integer that is not above.
-    floor "Floor" "math.floor";
+    floor Floor "math.floor";
     /// The nearest integer, halves to even.
-    round "Round" "builtins.round";
+    round Round "builtins.round";
     /// The square root.
-    sqrt "Sqrt" "math.sqrt" "torch.sym_sqrt" "torch._sym_sqrt";
+    sqrt Sqrt "math.sqrt" "torch.sym_sqrt" "torch._sym_sqrt";
     /// `e ^ x`.
-    exp "Exp" "math.exp" "torch._sym_exp";
+    exp Exp "math.exp" "torch._sym_exp";
     /// The natural logarithm.
-    log "Log" "math.log" "torch._sym_log";
+    log Log "math.log" "torch._sym_log";
     /// The sine.
-    sin "Sin" "math.sin" "torch._sym_sin";
+    sin Sin "math.sin" "torch._sym_sin";
     /// The cosine.
-    cos "Cos" "math.cos" "torch._sym_cos";
+    cos Cos "math.cos" "torch._sym_cos";
     /// The tangent.
-    tan "Tan" "math.tan" "torch._sym_tan";
+    tan Tan "math.tan" "torch._sym_tan";
     /// The inverse tangent.
-    atan "Atan" "math.atan" "torch._sym_atan";
+    atan Atan "math.atan" "torch._sym_atan";
     /// The inverse sine.
-    asin "Asin" "math.asin" "torch._sym_asin";
+    asin Asin "math.asin" "torch._sym_asin";
     /// The inverse cosine.
-    acos "Acos" "math.acos" "torch._sym_acos";
+    acos Acos "math.acos" "torch._sym_acos";
     /// The hyperbolic sine.
-    sinh "Sinh" "math.sinh" "torch._sym_sinh";
+    sinh Sinh "math.sinh" "torch._sym_sinh";
     /// The hyperbolic cosine.
-    cosh "Cosh" "math.cosh" "torch._sym_cosh";
+    cosh Cosh "math.cosh" "torch._sym_cosh";
     /// The hyperbolic tangent.
-    tanh "Tanh" "math.tanh" "torch._sym_tanh";
+    tanh Tanh "math.tanh" "torch._sym_tanh";
 }
 
 /// The logarithm to base 2.
@@ -77,7 +77,7 @@ fn ite(cx: &Lower, b: Operand, t: Operand, f: Operand) -> Res<Value> {
     Ok(select(cx, cx.operand(&b, DType::Bool), cx.operand(&t, dtype), cx.operand(&f, dtype), dtype))
 }
 
-fn extreme(cx: &Lower, op: &str, a: &Operand, b: &Operand) -> Res<Value> {
+fn extreme(cx: &Lower, op: impl Operator<'static>, a: &Operand, b: &Operand) -> Res<Value> {
     let (kernel, dtype) = (common(cx, &[*a, *b])?, cx.result(0)?.dtype);
     Ok(cx.cast(cx.op(op).input(cx.operand(a, kernel)).input(cx.operand(b, kernel)).one(), dtype))
 }
@@ -85,13 +85,13 @@ fn extreme(cx: &Lower, op: &str, a: &Operand, b: &Operand) -> Res<Value> {
 /// The larger.
 #[lowering("torch.sym_max")]
 fn max(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
-    extreme(cx, "Max", &a, &b)
+    extreme(cx, op::Max, &a, &b)
 }
 
 /// The smaller.
 #[lowering("torch.sym_min")]
 fn min(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
-    extreme(cx, "Min", &a, &b)
+    extreme(cx, op::Min, &a, &b)
 }
 
 /// The sum of a list of integers.

@@ -28,7 +28,7 @@ fn sym_size(cx: &Lower, x: Value, dim: Axis) -> Res<Value> {
 /// The number of elements.
 #[lowering("aten.sym_numel.default", "aten.numel.default")]
 fn sym_numel(cx: &Lower, x: Value) -> Res<Value> {
-    Ok(cx.reshape(cx.op("Size").input(x).one(), &[1]))
+    Ok(cx.reshape(cx.op(op::Size).input(x).one(), &[1]))
 }
 
 /// The stride of an axis: the extents behind it multiplied, as the model's tensors are contiguous.

@@ -14,10 +14,10 @@ fn rotary_embedding(
     num_heads: Option<i64>,
     rotary_embedding_dim: Option<i64>,
 ) -> Res<Value> {
-    let node = cx.op("RotaryEmbedding").input(x).input(cos_cache).input(sin_cache).maybe(position_ids);
-    let node = node.int("interleaved", i64::from(interleaved.unwrap_or_default()));
-    let node = node.int("num_heads", num_heads.unwrap_or_default());
-    Ok(node.int("rotary_embedding_dim", rotary_embedding_dim.unwrap_or_default()).one())
+    let node = cx.op(op::RotaryEmbedding).input(x).input(cos_cache).input(sin_cache).maybe(position_ids);
+    let node = node.interleaved(i64::from(interleaved.unwrap_or_default()));
+    let node = node.num_heads(num_heads.unwrap_or_default());
+    Ok(node.rotary_embedding_dim(rotary_embedding_dim.unwrap_or_default()).one())
 }
 
 /// The same before opset 23. With the halves (or, interleaved, the even and odd elements) `a` and `b`
@@ -56,7 +56,7 @@ fn rotary_embedding_by_hand(
     let [a, b] = if interleaved {
         [0, 1].map(|start| cx.slice(part, 3, start, i64::MAX, 2))
     } else {
-        cx.op("Split").input(part).int("axis", 3).int("num_outputs", 2).outs()
+        cx.op(op::Split).input(part).axis(3).num_outputs(2).outs()
     };
     let (a_cos, b_sin, a_sin, b_cos) = (a * cos, b * sin, a * sin, b * cos);
     let (real, imaginary) = (a_cos - b_sin, a_sin + b_cos);
@@ -86,18 +86,20 @@ fn attention(cx: &Lower, x: Value, y: Value) -> Res<Vec<Value>> {
     let scale = cx.argument::<Option<f64>>("scale")?;
     let softcap = cx.argument::<Option<f64>>("softcap")?.unwrap_or_default();
     let precision = cx.argument::<Option<i64>>("softmax_precision")?;
-    let node = cx.op("Attention").inputs([x, y, v]).maybe(mask).maybe(past_key).maybe(past_value);
-    let mut node = node.int("is_causal", i64::from(causal)).int("qk_matmul_output_mode", mode);
-    for (name, count) in ["q_num_heads", "kv_num_heads"].into_iter().zip(heads) {
-        if let Some(count) = count.filter(|n| *n > 0) {
-            node = node.int(name, count);
-        }
+    let node = cx.op(op::Attention).inputs([x, y, v]).maybe(mask).maybe(past_key).maybe(past_value);
+    let mut node = node.is_causal(causal).qk_matmul_output_mode(mode);
+    let [query_heads, heads] = heads.map(|count| count.filter(|n| *n > 0));
+    if let Some(count) = query_heads {
+        node = node.q_num_heads(count);
+    }
+    if let Some(count) = heads {
+        node = node.kv_num_heads(count);
     }
     if let Some(scale) = scale {
-        node = node.float("scale", scale);
+        node = node.scale(scale);
     }
     if let Some(precision) = precision {
-        node = node.int("softmax_precision", precision);
+        node = node.softmax_precision(precision);
     }
-    Ok(node.float("softcap", softcap).many(4))
+    Ok(node.softcap(softcap).many(4))
 }

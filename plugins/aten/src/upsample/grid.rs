@@ -33,8 +33,8 @@ fn grid_sampler(
         2 => "reflection",
         _ => return Err("the argument `padding_mode` is not known".into()),
     };
-    let node = cx.op("GridSample").input(x).input(grid).str("mode", mode).str("padding_mode", padding);
-    Ok(node.int("align_corners", i64::from(align_corners)).one())
+    let node = cx.op(op::GridSample).input(x).input(grid).mode(mode).padding_mode(padding);
+    Ok(node.align_corners(i64::from(align_corners)).one())
 }
 
 /// A grid of places moved by an affine map for each element of the batch.
@@ -46,8 +46,8 @@ fn affine_grid(cx: &Lower, theta: Value, size: Vec<SymInt>, align_corners: bool)
         if cx.opset() < 20 {
             return Err("the argument `size` is not constant, and `AffineGrid` needs opset 20".into());
         }
-        let node = cx.op("AffineGrid").input(theta).input(cx.sym_ints(&size));
-        return Ok(node.int("align_corners", i64::from(align_corners)).one());
+        let node = cx.op(op::AffineGrid).input(theta).input(cx.sym_ints(&size));
+        return Ok(node.align_corners(i64::from(align_corners)).one());
     };
     let places: i64 = spatial.iter().product();
     let base: Vec<f64> = (0..places).flat_map(|flat| homogeneous(flat, &spatial, align_corners)).collect();

@@ -53,16 +53,11 @@ fn sampled(cx: &Lower, x: Value, exact: bool) -> Res<Value> {
             return Ok(y);
         }
     }
-    let attributes = if exact {
-        [
-            ("mode", "nearest"),
-            ("coordinate_transformation_mode", "half_pixel"),
-            ("nearest_mode", "round_prefer_ceil"),
-        ]
-    } else {
-        [("mode", "nearest"), ("coordinate_transformation_mode", "asymmetric"), ("nearest_mode", "floor")]
-    };
-    sizes.resize(cx, x, false, &attributes, None, false)
+    let (coordinates, rounding) =
+        if exact { ("half_pixel", "round_prefer_ceil") } else { ("asymmetric", "floor") };
+    sizes.resize(cx, x, false, |node| {
+        node.mode("nearest").coordinate_transformation_mode(coordinates).nearest_mode(rounding)
+    })
 }
 
 /// The elements that PyTorch takes, in its single precision.

@@ -1,6 +1,10 @@
 //! Common parts of resampling to another size: the arguments, and the `Resize` node.
 
+use onnxport_sdk::NodeBuilder;
 use onnxport_sdk::prelude::*;
+
+/// A `Resize` under construction.
+pub(super) type Resize<'c, 'h> = NodeBuilder<'c, 'static, Lower<'h>, op::Resize>;
 
 /// The extents before and after, and the factors that PyTorch computes coordinates with.
 pub(super) struct Sizes {
@@ -59,14 +63,12 @@ impl Sizes {
     }
 
     /// Emits `Resize` with the attributes that `describe` adds.
-    pub(super) fn resize<'a>(
+    pub(super) fn resize<'c, 'h>(
         &self,
-        cx: &Lower,
+        cx: &'c Lower<'h>,
         x: Value,
         corners: bool,
-        strings: &'a [(&'a str, &'a str)],
-        extra: Option<(&'a str, f64)>,
-        antialias: bool,
+        describe: impl FnOnce(Resize<'c, 'h>) -> Resize<'c, 'h>,
     ) -> Res<Value> {
         // With aligned corners PyTorch and ONNX use factors for the extents alone.
         let known = corners && !self.outer.contains(&Dim::Unknown) && self.constant().is_some();
@@ -89,20 +91,7 @@ impl Sizes {
             }
             None => sizes = Some(cx.dims_value(&self.outer)),
         }
-        let mut node = cx.op("Resize").input(x).maybe(None).maybe(scales).maybe(sizes);
-        for (name, value) in strings {
-            node = node.str(name, value);
-        }
-        if let Some((name, value)) = extra {
-            node = node.float(name, value);
-        }
-        if antialias {
-            // PyTorch omits positions outside the image from the weights.
-            node = node.int("antialias", 1).int("exclude_outside", 1);
-        }
-        if by_size {
-            node = node.ints("axes", &axes);
-        }
-        Ok(node.one())
+        let node = describe(cx.op(op::Resize).input(x).maybe(None).maybe(scales).maybe(sizes));
+        Ok(if by_size { node.axes(axes).one() } else { node.one() })
     }
 }

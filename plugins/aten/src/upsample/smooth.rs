@@ -31,7 +31,7 @@ fn cubic(cx: &Lower, x: Value, align_corners: bool) -> Res<Value> {
     interpolated(cx, x, "cubic", align_corners)
 }
 
-fn interpolated(cx: &Lower, x: Value, mode: &str, corners: bool) -> Res<Value> {
+fn interpolated(cx: &Lower, x: Value, mode: &'static str, corners: bool) -> Res<Value> {
     let dtype = cx.dtype(x)?;
     let sizes = Sizes::new(cx, x)?;
     if sizes.inner == sizes.outer && sizes.scales.is_none() {
@@ -41,12 +41,17 @@ fn interpolated(cx: &Lower, x: Value, mode: &str, corners: bool) -> Res<Value> {
     if antialias && corners {
         return Err("`antialias` with aligned corners weighs other elements in ONNX".into());
     }
-    let coefficient = (mode == "cubic").then_some(("cubic_coeff_a", if antialias { -0.5 } else { -0.75 }));
     let coordinates = if corners { "align_corners" } else { "half_pixel" };
-    let attributes = [("mode", mode), ("coordinate_transformation_mode", coordinates)];
     if dtype.kind() != Kind::Float {
         return Err(Refusal::new("PyTorch interpolates bytes in fixed point, which ONNX cannot express")
             .help("convert the operand to float first"));
     }
-    sizes.resize(cx, x, corners, &attributes, coefficient, antialias)
+    sizes.resize(cx, x, corners, |node| {
+        let mut node = node.mode(mode).coordinate_transformation_mode(coordinates);
+        if mode == "cubic" {
+            node = node.cubic_coeff_a(if antialias { -0.5 } else { -0.75 });
+        }
+        // PyTorch omits positions outside the image from the weights.
+        if antialias { node.antialias(1).exclude_outside(1) } else { node }
+    })
 }

@@ -27,7 +27,7 @@ fn diagonal(cx: &Lower, x: Value, offset: i64, dim1: Axis, dim2: Axis) -> Res<Va
         _ => cx.dim_add(start, cx.dim_mul(length, step)),
     };
     let [start, end, axis, step] = [start, end, Dim::Const(axis as i64), step].map(|d| cx.dims_value(&[d]));
-    Ok(cx.op("Slice").input(flat).input(start).input(end).input(axis).input(step).one())
+    Ok(cx.op(op::Slice).input(flat).input(start).input(end).input(axis).input(step).one())
 }
 
 /// The last axis of `self` as the diagonal `offset` of new planes `dim1` × `dim2`, zero elsewhere.
@@ -62,7 +62,7 @@ fn embedded(cx: &Lower, x: Value, offset: i64) -> Res<Value> {
         if let Some(last) = pads.last_mut() {
             *last = offset.abs();
         }
-        x = cx.op("Pad").input(x).input(cx.ints(&pads)).one();
+        x = cx.op(op::Pad).input(x).input(cx.ints(&pads)).one();
     }
     // Element k stands in row k of the column k + offset, or in column k where offset is negative.
     let side = cx.dim_add(*extent, offset.abs());
@@ -108,9 +108,9 @@ fn trace(cx: &Lower, x: Value) -> Res<Value> {
     let mut mask = on_diagonal(cx, side, 0);
     if rows != columns {
         let zero = cx.ints(&[0, 0]);
-        mask = cx.op("Slice").input(mask).input(zero).input(cx.dims_value(&[rows, columns])).one();
+        mask = cx.op(op::Slice).input(mask).input(zero).input(cx.dims_value(&[rows, columns])).one();
     }
     let mask = expand_to(cx, mask, &[rows, columns])?;
     let x = cx.cast(x, dtype);
-    Ok(cx.reduce("ReduceSum", cx.select(mask, x, 0), &[], false))
+    Ok(cx.reduce(op::ReduceSum, cx.select(mask, x, 0), &[], false))
 }

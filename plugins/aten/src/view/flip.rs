@@ -11,7 +11,7 @@ fn flipped(cx: &Lower, x: Value, axes: &[i64]) -> Value {
     }
     let minus = cx.ints(&vec![-1; axes.len()]);
     let ends = cx.ints(&vec![i64::MIN; axes.len()]);
-    cx.op("Slice").input(x).input(minus).input(ends).input(cx.ints(axes)).input(minus).one()
+    cx.op(op::Slice).input(x).input(minus).input(ends).input(cx.ints(axes)).input(minus).one()
 }
 
 /// `self` with the axes `dims` reversed.
@@ -38,12 +38,12 @@ fn flipud(cx: &Lower, x: Value) -> Res<Value> {
 fn rot90(cx: &Lower, x: Value, k: i64, dims: Axes) -> Res<Value> {
     let &[from, to] = dims.0.as_slice() else { return Err("argument `dims` is not a pair".into()) };
     let (a, b) = (from as i64, to as i64);
-    let mut turned: Vec<usize> = (0..cx.rank(x)?).collect();
-    turned.swap(from, to);
+    let mut swapped: Vec<usize> = (0..cx.rank(x)?).collect();
+    swapped.swap(from, to);
     match k.rem_euclid(4) {
         0 => Ok(x),
         2 => Ok(flipped(cx, x, &[a, b])),
-        quarters => permuted(cx, flipped(cx, x, &[if quarters == 1 { b } else { a }]), turned),
+        quarters => permuted(cx, flipped(cx, x, &[if quarters == 1 { b } else { a }]), swapped),
     }
 }
 

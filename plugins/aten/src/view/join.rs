@@ -119,7 +119,7 @@ fn block_diag(cx: &Lower, tensors: Vec<Value>) -> Res<Value> {
         let x = cx.cast(x, result.dtype);
         let upto = cx.dim_add(before, cx.dim(x, 1));
         let pads = cx.dims_value(&[Dim::Const(0), before, Dim::Const(0), cx.dim_sub(total, upto)]);
-        rows.push(cx.op("Pad").input(x).input(pads).input(zero).one());
+        rows.push(cx.op(op::Pad).input(x).input(pads).input(zero).one());
         before = upto;
     }
     joined(cx, &rows, 0)

@@ -30,7 +30,7 @@ fn emit(cx: &Lower, x: Value, sides: &[(SymInt, SymInt)], mode: &str, fill: Opti
     }
     let counts: Vec<SymInt> = sides.iter().map(|s| s.0).chain(sides.iter().map(|s| s.1)).collect();
     let (counts, axes) = (cx.sym_ints(&counts), cx.ints(&axes));
-    cx.op("Pad").input(x).input(counts).maybe(fill).input(axes).str("mode", mode).one()
+    cx.op(op::Pad).input(x).input(counts).maybe(fill).input(axes).mode(mode).one()
 }
 
 /// Constant padding; negative counts crop.

@@ -86,9 +86,14 @@ fn positions(cx: &Lower, repeats: Value) -> Value {
     }
     let repeats = cx.cast(repeats, DType::I64);
     let (zero, one) = (cx.int(0), cx.int(1));
-    let ends = cx.op("CumSum").input(repeats).input(zero).one();
-    let places = cx.range(zero, cx.reduce("ReduceSum", repeats, &[], false), one);
-    cx.reduce("ReduceSum", cx.cast(cx.less_equal(ends, cx.unsqueeze(places, &[1])), DType::I64), &[1], false)
+    let ends = cx.op(op::CumSum).input(repeats).input(zero).one();
+    let places = cx.range(zero, cx.reduce(op::ReduceSum, repeats, &[], false), one);
+    cx.reduce(
+        op::ReduceSum,
+        cx.cast(cx.less_equal(ends, cx.unsqueeze(places, &[1])), DType::I64),
+        &[1],
+        false,
+    )
 }
 
 /// `x` and the axis `dim`, or `x` flattened and its only axis.

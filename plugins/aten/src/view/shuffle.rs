@@ -9,7 +9,7 @@ use super::permuted;
 fn pixel_shuffle(cx: &Lower, x: Value, upscale_factor: i64) -> Res<Value> {
     let (shape, r) = (cx.shape(x)?, upscale_factor);
     if shape.len() == 4 {
-        return Ok(cx.op("DepthToSpace").input(x).int("blocksize", r).str("mode", "CRD").one());
+        return Ok(cx.op(op::DepthToSpace).input(x).blocksize(r).mode("CRD").one());
     }
     let [outer @ .., channels, height, width] = shape.as_slice() else {
         return Err("argument `self` has fewer than three axes".into());

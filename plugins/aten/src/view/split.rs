@@ -12,10 +12,10 @@ fn parts(cx: &Lower, x: Value, axis: usize, even: bool) -> Res<Vec<Value>> {
     let extents: Vec<Dim> = (0..count).map(extent).collect::<Res<_>>()?;
     let open = extents.iter().any(|d| d.as_const().is_none());
     if open && even {
-        let node = cx.op("Split").input(x).int("axis", axis as i64).int("num_outputs", count as i64);
+        let node = cx.op(op::Split).input(x).axis(axis as i64).num_outputs(count as i64);
         return Ok(node.many(count));
     }
-    Ok(cx.op("Split").input(x).input(cx.dims_value(&extents)).int("axis", axis as i64).many(count))
+    Ok(cx.op(op::Split).input(x).input(cx.dims_value(&extents)).axis(axis as i64).many(count))
 }
 
 /// Parts of `split_size` each, the last one smaller, or of the sizes in a list, along `dim`.
@@ -66,7 +66,7 @@ fn tensor_split(cx: &Lower, x: Value, tensor_indices_or_sections: Value, dim: Ax
         let size = |i| cx.dim_add(least, cx.dim_min(1, cx.dim_max(0, cx.dim_sub(larger, i))));
         let sizes: Vec<Dim> = (0..count).map(size).collect();
         let sizes = cx.dims_value(&sizes);
-        return Ok(cx.op("Split").input(x).input(sizes).int("axis", axis).many(count as usize));
+        return Ok(cx.op(op::Split).input(x).input(sizes).axis(axis).many(count as usize));
     }
     let (mut start, mut parts) = (cx.ints(&[0]), Vec::new());
     for part in 0..count {

@@ -54,6 +54,6 @@ fn as_strided_scatter(
     let places = places(cx, &size, &stride, storage_offset)?;
     let (flat, src) = (cx.reshape(x, &[-1]), cx.reshape(src, &[-1]));
     let places = constant(cx, &places, &[places.len() as i64]);
-    let written = cx.op("ScatterElements").input(flat).input(places).input(src).int("axis", 0).one();
+    let written = cx.op(op::ScatterElements).input(flat).input(places).input(src).axis(0).one();
     cx.reshape_to_result(written, 0)
 }

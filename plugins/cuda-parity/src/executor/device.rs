@@ -43,7 +43,7 @@ pub(crate) struct Product {
     pub(crate) columns: usize,
     pub(crate) depth: usize,
     /// Whether the matrices are stored column by column.
-    pub(crate) turned: [bool; 2],
+    pub(crate) transposed: [bool; 2],
     /// How many products, and the steps from one to the next in `a` and in `b`.
     pub(crate) stack: (usize, [i64; 2]),
     pub(crate) factor: f64,

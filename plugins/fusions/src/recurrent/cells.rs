@@ -10,10 +10,10 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub(super) fn op(self) -> &'static str {
+    pub(super) fn op(self) -> op::Named<'static> {
         match self {
-            Kind::Lstm => "LSTM",
-            Kind::Gru => "GRU",
+            Kind::Lstm => op::LSTM.named(),
+            Kind::Gru => op::GRU.named(),
         }
     }
 
@@ -71,13 +71,13 @@ impl<'h> Step<'h> {
 }
 
 /// The result of the only reader of `x`, if that is this operator.
-fn only<'h>(x: ValueRef<'h>, op: &str) -> Option<ValueRef<'h>> {
+fn only<'h>(x: ValueRef<'h>, op: impl Operator<'static>) -> Option<ValueRef<'h>> {
     let (node, _) = x.only_use()?;
     node.is(op).then(|| node.output(0))?
 }
 
 /// The node that makes `value`, if it is of this operator.
-pub(super) fn made_by<'h>(value: ValueRef<'h>, op: &str) -> Option<NodeRef<'h>> {
+pub(super) fn made_by<'h>(value: ValueRef<'h>, op: impl Operator<'static>) -> Option<NodeRef<'h>> {
     value.producer().map(|(node, _)| node).filter(|node| node.is(op))
 }
 
@@ -91,16 +91,17 @@ fn other<'h>(node: NodeRef<'h>, one: ValueRef<'h>) -> Option<ValueRef<'h>> {
 }
 
 /// The only reader of `x`, an operator of two operands, and the other one.
-fn beside<'h>(x: ValueRef<'h>, op: &str) -> Option<(NodeRef<'h>, ValueRef<'h>)> {
+fn beside<'h>(x: ValueRef<'h>, op: impl Operator<'static>) -> Option<(NodeRef<'h>, ValueRef<'h>)> {
     let (node, _) = x.only_use()?;
     node.is(op).then_some(node).and_then(|node| Some((node, other(node, x)?)))
 }
 
 /// The parts of a split of the last of two axes into equal ones.
 fn pieces(split: NodeRef<'_>) -> Option<Vec<ValueRef<'_>>> {
-    let whole = split.input(0).filter(|_| split.is("Split"))?;
+    let split = split.as_op(op::Split)?;
+    let whole = split.input(0)?;
     let parts: Vec<ValueRef<'_>> = split.outputs().into_iter().collect::<Option<_>>()?;
-    if whole.rank() != Some(2) || !matches!(split.int("axis"), Some(-1 | 1)) {
+    if whole.rank() != Some(2) || !matches!(split.axis(), Some(-1 | 1)) {
         return None;
     }
     let width = |part: &ValueRef<'_>| part.shape()?.get(1)?.as_const();
@@ -109,21 +110,21 @@ fn pieces(split: NodeRef<'_>) -> Option<Vec<ValueRef<'_>>> {
 }
 
 fn lstm<'h>(split: NodeRef<'h>, [i, f, g, o]: [ValueRef<'h>; 4]) -> Option<Step<'h>> {
-    let sum = made_by(split.input(0)?, "Add")?;
+    let sum = made_by(split.input(0)?, op::Add)?;
     let linears = [linear(sum.input(0)?)?, linear(sum.input(1)?)?];
-    let (input, forget, output) = (only(i, "Sigmoid")?, only(f, "Sigmoid")?, only(o, "Sigmoid")?);
-    let (new, with) = beside(input, "Mul")?;
-    if only(g, "Tanh")? != with {
+    let (input, forget, output) = (only(i, op::Sigmoid)?, only(f, op::Sigmoid)?, only(o, op::Sigmoid)?);
+    let (new, with) = beside(input, op::Mul)?;
+    if only(g, op::Tanh)? != with {
         return None;
     }
-    let (kept, cell) = beside(forget, "Mul")?;
-    let (next_cell, with) = beside(new.output(0)?, "Add")?;
+    let (kept, cell) = beside(forget, op::Mul)?;
+    let (next_cell, with) = beside(new.output(0)?, op::Add)?;
     if kept.output(0)? != with {
         return None;
     }
     with.only_use()?;
-    let (last, shown) = beside(output, "Mul")?;
-    let tanh = made_by(shown, "Tanh")?;
+    let (last, shown) = beside(output, op::Mul)?;
+    let tanh = made_by(shown, op::Tanh)?;
     shown.only_use()?;
     if tanh.input(0)? != next_cell.output(0)? {
         return None;
@@ -144,29 +145,30 @@ fn lstm<'h>(split: NodeRef<'h>, [i, f, g, o]: [ValueRef<'h>; 4]) -> Option<Step<
 /// `split` is that of the state, which the reset gate is a factor of.
 fn gru<'h>(split: NodeRef<'h>, [r, z, n]: [ValueRef<'h>; 3]) -> Option<Step<'h>> {
     let state = linear(split.input(0)?)?;
-    let (reset_sum, input_reset) = beside(r, "Add")?;
-    let (update_sum, input_update) = beside(z, "Add")?;
-    let inputs = made_by(input_reset, "Split")?;
+    let (reset_sum, input_reset) = beside(r, op::Add)?;
+    let (update_sum, input_update) = beside(z, op::Add)?;
+    let inputs = made_by(input_reset, op::Split)?;
     let [ir, iz, input_new] = pieces(inputs)?[..] else { return None };
     if (input_reset, input_update) != (ir, iz) {
         return None;
     }
-    let reset = only(reset_sum.output(0)?, "Sigmoid")?;
+    let reset = only(reset_sum.output(0)?, op::Sigmoid)?;
     let update = reset_after(update_sum)?;
-    let (product, with) = beside(n, "Mul")?;
+    let (product, with) = beside(n, op::Mul)?;
     if with != reset {
         return None;
     }
     reset.only_use()?;
-    let (new_sum, with) = beside(product.output(0)?, "Add")?;
+    let (new_sum, with) = beside(product.output(0)?, op::Add)?;
     if with != input_new {
         return None;
     }
     input_new.only_use()?;
-    let new = only(new_sum.output(0)?, "Tanh")?;
+    let new = only(new_sum.output(0)?, op::Tanh)?;
     let (last, mixing) = mixed(new, update, state.x)?;
-    let mut nodes = vec![split, inputs, reset_sum, update_sum, product, new_sum, made_by(new, "Tanh")?, last];
-    nodes.extend([made_by(reset, "Sigmoid")?, made_by(update, "Sigmoid")?]);
+    let mut nodes =
+        vec![split, inputs, reset_sum, update_sum, product, new_sum, made_by(new, op::Tanh)?, last];
+    nodes.extend([made_by(reset, op::Sigmoid)?, made_by(update, op::Sigmoid)?]);
     nodes.extend(mixing);
     Some(Step {
         kind: Kind::Gru,
@@ -181,7 +183,7 @@ fn gru<'h>(split: NodeRef<'h>, [r, z, n]: [ValueRef<'h>; 3]) -> Option<Step<'h>>
 
 /// The gate that a sum is the argument of; several may read it.
 fn reset_after(sum: NodeRef<'_>) -> Option<ValueRef<'_>> {
-    only(sum.output(0)?, "Sigmoid")
+    only(sum.output(0)?, op::Sigmoid)
 }
 
 /// `n + z (h - n)`, or `(1 - z) n + z h`: the node that makes it, and those in between.
@@ -194,22 +196,22 @@ fn mixed<'h>(
     if new.is_returned() || update.is_returned() {
         return None;
     }
-    if let Some(difference) = readers.iter().find(|node| node.is("Sub")) {
-        let (scaled, with) = beside(difference.output(0)?, "Mul")?;
+    if let Some(difference) = readers.iter().find(|node| node.is(op::Sub)) {
+        let (scaled, with) = beside(difference.output(0)?, op::Mul)?;
         let last = scaled.output(0)?.only_use()?.0;
         let fits = (difference.input(0)?, difference.input(1)?) == (state, new)
             && with == update
             && update.only_use().is_some()
-            && last.is("Add")
+            && last.is(op::Add)
             && other(last, scaled.output(0)?)? == new
             && readers.len() == 2;
         return fits.then(|| (last, vec![*difference, scaled]));
     }
-    let (fresh, rest) = beside(new, "Mul")?;
-    let rest = made_by(rest, "Sub")?;
+    let (fresh, rest) = beside(new, op::Mul)?;
+    let rest = made_by(rest, op::Sub)?;
     let one = rest.input(0)?.constant()?.floats()?;
-    let (last, old) = beside(fresh.output(0)?, "Add")?;
-    let old_node = made_by(old, "Mul")?;
+    let (last, old) = beside(fresh.output(0)?, op::Add)?;
+    let old_node = made_by(old, op::Mul)?;
     let fits = one == [1.0]
         && rest.input(1)? == update
         && rest.output(0)?.only_use().is_some()
@@ -225,11 +227,10 @@ fn linear(value: ValueRef<'_>) -> Option<Linear<'_>> {
     let (node, _) = value.producer()?;
     let found = match node.op().as_str() {
         "Gemm" => {
-            let plain = node.float("alpha") == Some(1.0)
-                && node.float("beta") == Some(1.0)
-                && node.int("transA") == Some(0);
+            let gemm = node.as_op(op::Gemm)?;
+            let plain = gemm.alpha() == Some(1.0) && gemm.beta() == Some(1.0) && gemm.trans_a() == Some(0);
             let matrix = node.input(1).filter(|matrix| plain && matrix.is_initializer())?;
-            let transposed = node.int("transB")? == 0;
+            let transposed = gemm.trans_b()? == 0;
             Linear {
                 x: node.input(0)?,
                 reader: node,
@@ -244,7 +245,7 @@ fn linear(value: ValueRef<'_>) -> Option<Linear<'_>> {
         }
         "MatMul" => {
             let factor = node.input(1)?;
-            let source = made_by(factor, "Transpose").and_then(|node| node.input(0));
+            let source = made_by(factor, op::Transpose).and_then(|node| node.input(0));
             let (matrix, transposed) = source.map_or((factor, true), |matrix| (matrix, false));
             if !matrix.is_initializer() {
                 return None;

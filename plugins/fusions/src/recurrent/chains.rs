@@ -18,7 +18,7 @@ pub(super) fn replace<'h>(cx: &Edit<'h>, replaced: &mut HashSet<ValueRef<'h>>) -
     let mut steps = Vec::new();
     for (at, node) in cx.graph().nodes().into_iter().enumerate() {
         order.insert(node, at);
-        if node.is("Split")
+        if node.is(op::Split)
             && let Some(step) = Step::at(node)
             && !replaced.contains(&step.next)
         {
@@ -258,10 +258,10 @@ impl<'h> Chain<'_, 'h> {
             return Ok(());
         }
         let parts = cx
-            .op("Split")
+            .op(op::Split)
             .input(made.all)
             .input(cx.ints(&vec![1; states.len()]))
-            .int("axis", 0)
+            .axis(0)
             .many(states.len());
         for (state, part) in inner.iter().zip(parts) {
             if outside(state) {
@@ -275,14 +275,14 @@ impl<'h> Chain<'_, 'h> {
 /// Replaces `node` where it joins all states, one behind the other or side by side.
 fn stack<'h>(cx: &Edit<'h>, node: NodeRef<'h>, states: &[ValueRef<'h>], all: ValueRef<'h>) -> Res<()> {
     let joined: Option<Vec<ValueRef<'h>>> = node.inputs().into_iter().collect();
-    let Some(output) = node.output(0).filter(|_| node.is("Concat") && joined.as_deref() == Some(states))
-    else {
+    let Some(concat) = node.as_op(op::Concat).filter(|_| joined.as_deref() == Some(states)) else {
         return Ok(());
     };
+    let Some(output) = concat.output(0) else { return Ok(()) };
     let width = cx.dim(all, 2).as_const().ok_or("the states are unknown")?;
     let count = i64::try_from(states.len()).map_err(|_| "it has too many steps")?;
     let wide = width.checked_mul(count).ok_or("it has too many steps")?;
-    let whole = match node.int("axis") {
+    let whole = match concat.axis() {
         Some(0 | -2) => cx.reshape(all, &[-1, width]),
         Some(1 | -1) => cx.reshape(cx.transpose(all, &[1, 0, 2]), &[-1, wide]),
         _ => return Ok(()),

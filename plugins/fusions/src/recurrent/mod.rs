@@ -15,7 +15,7 @@ use std::collections::HashSet;
 
 use onnxport_sdk::prelude::*;
 
-/// Steps of an LSTM or a GRU that follow each other are one operator over the sequence.
+/// Replaces consecutive steps of an LSTM or GRU by one operator for the sequence.
 #[pass(class = bounded(relative = 1e-5, ulps = 16, finite), opset = 14..)]
 fn recurrent_steps(cx: &Edit<'_>) -> Res<()> {
     // The output of one layer is the input of the next one.
@@ -24,7 +24,7 @@ fn recurrent_steps(cx: &Edit<'_>) -> Res<()> {
     Ok(())
 }
 
-/// A `Scan` whose body is a step of an LSTM or a GRU is one operator over the sequence.
+/// Replaces a `Scan` whose body is a step of an LSTM or GRU by one operator for the sequence.
 #[pass(class = bounded(relative = 1e-5, ulps = 16, finite), opset = 14..)]
 fn recurrent_scans(cx: &Edit<'_>) -> Res<()> {
     scans::replace(cx)

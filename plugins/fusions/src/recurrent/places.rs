@@ -30,18 +30,19 @@ fn only(value: ValueRef<'_>) -> Option<i64> {
 }
 
 fn gathered(value: ValueRef<'_>) -> Option<Slice<'_>> {
-    let gather = made_by(value, "Gather")?;
+    let gather = made_by(value, op::Gather)?.as_op(op::Gather)?;
     let (x, index) = (gather.input(0)?, gather.input(1)?);
     // An index with an axis keeps the axis.
     (index.rank() == Some(0)).then_some(())?;
-    Some(Slice { x, axis: gather.int("axis")?, index: only(index)? })
+    Some(Slice { x, axis: gather.axis()?, index: only(index)? })
 }
 
 /// A squeezed part of size 1.
 fn part(value: ValueRef<'_>) -> Option<Slice<'_>> {
-    let squeeze = made_by(value, "Squeeze")?;
-    let (split, at) = squeeze.input(0)?.producer().filter(|(node, _)| node.is("Split"))?;
-    let axis = split.int("axis")?;
+    let squeeze = made_by(value, op::Squeeze)?;
+    let (split, at) = squeeze.input(0)?.producer()?;
+    let split = split.as_op(op::Split)?;
+    let axis = split.axis()?;
     let each = |part: Option<ValueRef<'_>>| {
         let extent = part?.shape()?.get(usize::try_from(axis).ok()?)?.as_const()?;
         (extent == 1).then_some(())
@@ -53,16 +54,16 @@ fn part(value: ValueRef<'_>) -> Option<Slice<'_>> {
 
 /// The last state of a layer, whose states are all there as well.
 fn last(value: ValueRef<'_>) -> Option<Slice<'_>> {
-    let squeeze = made_by(value, "Squeeze")?;
+    let squeeze = made_by(value, op::Squeeze)?;
     let (layer, at) = squeeze.input(0)?.producer()?;
     let is_forward = layer.str("direction").is_some_and(|direction| direction == "forward");
     // Sequences of other lengths end before the last step.
-    if at != 1 || !(layer.is("LSTM") || layer.is("GRU")) || !is_forward || layer.input(4).is_some() {
+    if at != 1 || !(layer.is(op::LSTM) || layer.is(op::GRU)) || !is_forward || layer.input(4).is_some() {
         return None;
     }
     let all = layer.output(0)?.uses().into_iter().find_map(|(node, _)| {
-        let turned = node.is("Squeeze") && only(node.input(1)?)? == 1;
-        turned.then(|| node.output(0))?
+        let is_last = node.is(op::Squeeze) && only(node.input(1)?)? == 1;
+        is_last.then(|| node.output(0))?
     })?;
     let steps = all.shape()?.first()?.as_const()?;
     Some(Slice { x: all, axis: 0, index: steps.checked_sub(1)? })

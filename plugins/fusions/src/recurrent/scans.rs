@@ -8,9 +8,7 @@ use super::layers::Layer;
 /// Replaces every `Scan` that is a layer.
 pub(super) fn replace(cx: &Edit<'_>) -> Res<()> {
     for node in cx.graph().nodes() {
-        if node.is("Scan")
-            && let Some(scan) = Scan::at(node)
-        {
+        if let Some(scan) = node.as_op(op::Scan).and_then(Scan::at) {
             if let Err(why) = scan.layer().check() {
                 cx.note(node, &why.message);
                 continue;
@@ -49,11 +47,12 @@ struct Scan<'h> {
 }
 
 impl<'h> Scan<'h> {
-    fn at(node: NodeRef<'h>) -> Option<Self> {
-        let forward = |name: &str| node.ints(name).is_none_or(|all| all.iter().all(|one| *one == 0));
-        let plain =
-            ["scan_input_axes", "scan_output_axes", "scan_input_directions", "scan_output_directions"];
-        if node.int("num_scan_inputs") != Some(1) || !plain.into_iter().all(forward) {
+    fn at(node: op::View<'h, op::Scan>) -> Option<Self> {
+        let forward = |all: Option<Vec<i64>>| all.is_none_or(|all| all.iter().all(|one| *one == 0));
+        let axes = [node.scan_input_axes(), node.scan_output_axes()];
+        let directions = [node.scan_input_directions(), node.scan_output_directions()];
+        let plain = axes.into_iter().chain(directions).all(forward);
+        if node.num_scan_inputs() != Some(1) || !plain {
             return None;
         }
         let [body] = node.blocks()[..] else { return None };
@@ -74,7 +73,7 @@ impl<'h> Scan<'h> {
             step.nodes.contains(node)
                 || step.linears.iter().any(|linear| linear.reader == *node)
                 || is_bias(*node, &step)
-                || node.is("Transpose") && node.input(0).is_some_and(ValueRef::is_initializer)
+                || node.is(op::Transpose) && node.input(0).is_some_and(ValueRef::is_initializer)
         };
         if !inner.iter().all(own) {
             return None;
@@ -130,5 +129,5 @@ impl<'h> Scan<'h> {
 /// Whether a node adds the bias of a product of the step.
 fn is_bias<'h>(node: NodeRef<'h>, step: &Step<'h>) -> bool {
     let biases = step.linears.iter().filter_map(|linear| linear.weights.bias);
-    node.is("Add") && biases.into_iter().any(|bias| node.inputs().contains(&Some(bias)))
+    node.is(op::Add) && biases.into_iter().any(|bias| node.inputs().contains(&Some(bias)))
 }

@@ -49,7 +49,7 @@ impl<'h> Product<'h> {
             return Err("it has no weight".into());
         };
         exact_type(x)?;
-        let transpose = second.producer().map(|(node, _)| node).filter(|node| node.is("Transpose"));
+        let transpose = second.producer().map(|(node, _)| node).filter(|node| node.is(op::Transpose));
         let weight = match transpose {
             Some(node) if node.ints("perm").is_none_or(|perm| perm == [1, 0]) => node.input(0),
             _ => Some(second),
@@ -237,14 +237,14 @@ impl<'h> Product<'h> {
         weight: ValueRef<'h>,
         bias: Option<ValueRef<'h>>,
     ) -> ValueRef<'h> {
-        if self.node.is("MatMul") {
+        if self.node.is(op::MatMul) {
             let weight = if self.kind == Kind::Rows { cx.transpose(weight, &[1, 0]) } else { weight };
             let product = cx.matmul(x, weight);
             return bias.map_or(product, |bias| cx.add(product, bias));
         }
         let attributes = self.node.attributes_but(if bias == self.node.input(2) { &[] } else { &["beta"] });
         let op = self.node.op();
-        let node = cx.op(&op).input(x).input(weight).maybe(bias);
+        let node = cx.op(op::Named(&op)).input(x).input(weight).maybe(bias);
         attributes.iter().fold(node, |node, (name, value)| node.set(name, value.clone())).one()
     }
 }

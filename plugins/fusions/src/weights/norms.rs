@@ -8,7 +8,7 @@ use super::affine::{Affine, Product};
 rules! {
     #![class = bounded(relative = 1e-5)]
 
-    /// A batch normalisation behind a convolution goes into its weights, which are made when the model is written.
+    /// Folds a batch normalization after a convolution into its weights, which are created when the model is written.
     conv_batch_norm:
         BatchNormalization(
             conv @ Conv(_, const _w, const b?, ..),
@@ -17,7 +17,7 @@ rules! {
         )
         => normed(cx, conv, b, [scale, bias, mean, variance], epsilon);
 
-    /// The same behind a transposed convolution.
+    /// Folds a batch normalization after a transposed convolution into its weights.
     conv_transpose_batch_norm:
         BatchNormalization(
             conv @ ConvTranspose(_, const _w, const b?, ..),
@@ -26,7 +26,7 @@ rules! {
         )
         => normed(cx, conv, b, [scale, bias, mean, variance], epsilon);
 
-    /// The same behind a product of matrices.
+    /// Folds a batch normalization after a `Gemm` into its weights.
     gemm_batch_norm:
         BatchNormalization(
             product @ Gemm(_, const _w, const b?, ..),
@@ -35,7 +35,7 @@ rules! {
         )
         => normed(cx, product, b, [scale, bias, mean, variance], epsilon);
 
-    /// The same behind a linear layer, whose rows may stand one below the other between both.
+    /// Folds a batch normalization after a linear layer into its weights, also with a reshape between both.
     linear_batch_norm:
         let product = MatMul(_, (const _w | Transpose(const _w, ..)));
         let linear = (Add(product, const b) | product);
@@ -48,7 +48,7 @@ rules! {
         if are_rows(matched, product)
         => by_rows(cx, product, rows, b, [scale, bias, mean, variance], epsilon);
 
-    /// A batch normalisation in front of a convolution without pads, or of a linear layer, goes into its weights and its bias.
+    /// Folds a batch normalization before a convolution without padding or a linear layer into its weights and bias.
     batch_norm_before:
         let norm = BatchNormalization(
             x, const scale: [I], const bias: [I], const mean: [I], const variance: [I],
@@ -85,7 +85,7 @@ fn by_rows<'h>(
     let normed = normed(cx, product.ok_or("there is no product")?, own, norm, epsilon)?;
     let Some(rows) = rows else { return Ok(normed) };
     let attributes = rows.attributes_but(&[]);
-    let node = cx.op("Reshape").input(normed).maybe(rows.input(1));
+    let node = cx.op(op::Reshape).input(normed).maybe(rows.input(1));
     Ok(attributes.iter().fold(node, |node, (name, value)| node.set(name, value.clone())).one())
 }
 
@@ -111,7 +111,7 @@ fn before<'h>(
     epsilon: &Attribute,
 ) -> Res<ValueRef<'h>> {
     let node = product.ok_or("there is no product")?;
-    if node.is("MatMul") && cx.rank(x)? != 2 {
+    if node.is(op::MatMul) && cx.rank(x)? != 2 {
         return Err("the channels are not the last axis of the normalized value".into());
     }
     Product::from_node(node)?.of_mapped(cx, x, own, factor_and_shift(norm, epsilon)?)

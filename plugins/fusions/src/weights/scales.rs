@@ -7,43 +7,43 @@ use super::affine::{Affine, Product, by_channel, exact_type};
 rules! {
     #![class = bounded(relative = 1e-5)]
 
-    /// A factor or a divisor behind a convolution, one for each channel or for all, goes into its weights and its bias.
-    scale_behind:
+    /// Folds a factor or divisor after a convolution, per channel or for all channels, into its weights and bias.
+    scale_after:
         let conv = Conv(_, const _w, const b?, ..);
-        let turned = ConvTranspose(_, const _w, const b?, ..);
+        let transposed = ConvTranspose(_, const _w, const b?, ..);
         let gemm = Gemm(_, const _w, const b?, ..);
-        let product = (conv | turned | gemm);
+        let product = (conv | transposed | gemm);
         (Mul(product, const factor) | Div(product, const divisor))
-        => scaled(cx, conv.or(turned).or(gemm), b, [factor, divisor]);
+        => scaled(cx, conv.or(transposed).or(gemm), b, [factor, divisor]);
 
-    /// A number that is added to or subtracted from each channel after a convolution becomes part of its bias.
-    bias_behind:
+    /// Folds a number that is added to or subtracted from each channel after a convolution into its bias.
+    bias_after:
         let conv = Conv(_, const _w, const b?, ..);
-        let turned = ConvTranspose(_, const _w, const b?, ..);
+        let transposed = ConvTranspose(_, const _w, const b?, ..);
         let gemm = Gemm(_, const _w, const b?, ..);
-        let product = (conv | turned | gemm);
+        let product = (conv | transposed | gemm);
         (Add(product, const more) | Sub(product, const less))
-        => shifted(cx, conv.or(turned).or(gemm), b, [more, less]);
+        => shifted(cx, conv.or(transposed).or(gemm), b, [more, less]);
 
-    /// A factor or a divisor behind a linear layer goes into its weights.
-    scale_behind_linear:
+    /// Folds a factor or divisor after a linear layer into its weights.
+    scale_after_linear:
         let product = MatMul(_, (const _w | Transpose(const _w, ..)));
         let linear = (Add(product, const b) | product);
         (Mul(linear, const factor) | Div(linear, const divisor))
         => scaled(cx, Some(product), b, [factor, divisor]);
 
-    /// A number in front of a convolution or a product goes into the weights.
+    /// Folds a number that scales the input of a convolution or a product into the weights.
     scale_before:
         let scaled = (Mul(x, const factor) | Div(x, const divisor));
         (
             conv @ Conv(scaled, const _w, _?, ..)
-            | turned @ ConvTranspose(scaled, const _w, _?, ..)
+            | transposed @ ConvTranspose(scaled, const _w, _?, ..)
             | gemm @ Gemm(scaled, const _w, _?, ..)
             | matmul @ MatMul(scaled, (const _w | Transpose(const _w, ..)))
         )
-        => before(cx, conv.or(turned).or(gemm).or(matmul), x, [factor, divisor]);
+        => before(cx, conv.or(transposed).or(gemm).or(matmul), x, [factor, divisor]);
 
-    /// A product of two matrices and a bias are one operator.
+    /// Fuses a product of two matrices and a bias into a `Gemm`.
     linear_gemm:
         Add(matmul @ MatMul(x: [_, _], (w: [_, _] | Transpose(v: [_, _], perm = [1, 0]))), b)
         if is_bias(matched, matmul, b)
@@ -131,11 +131,11 @@ fn gemm<'h>(
     weights: [Option<ValueRef<'h>>; 2],
     b: ValueRef<'h>,
 ) -> Res<ValueRef<'h>> {
-    let (weight, turned) = match weights {
+    let (weight, transposed) = match weights {
         [Some(weight), _] => (weight, false),
         [None, Some(weight)] => (weight, true),
         _ => return Err("there is no second operand".into()),
     };
-    let node = cx.op("Gemm").input(x).input(weight).input(b);
-    Ok(if turned { node.int("transB", 1).one() } else { node.one() })
+    let node = cx.op(op::Gemm).input(x).input(weight).input(b);
+    Ok(if transposed { node.trans_b(1).one() } else { node.one() })
 }

@@ -7,7 +7,7 @@ use super::affine::exact_type;
 rules! {
     #![class = bounded(relative = 1e-5)]
 
-    /// Two biases that are added one after the other are added at once.
+    /// Merges two consecutive biases.
     bias_twice: Add(Add(x, const first), const second) => added(cx, x, first, second);
 }
 

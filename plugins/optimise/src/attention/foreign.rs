@@ -3,8 +3,8 @@
 use onnxport_sdk::prelude::*;
 
 rules! {
-    /// The last two axes are exchanged in a form of three axes, whose extents are computed: one transpose does that.
-    turned_by_reshapes (class = exact, opset = 14..):
+    /// Replaces a transpose of the last two axes between reshapes to and from three axes by one transpose.
+    transpose_by_reshapes (class = exact, opset = 14..):
         let shape = shared Shape(x, start = first?);
         let rows = shared Slice(shape, -2, -1);
         let columns = shared Slice(shape, -1, const end);
@@ -12,9 +12,9 @@ rules! {
         let flat = Reshape(x, shared Concat(-1, rows, columns, axis = 0), ..);
         Reshape(Transpose(flat, perm = [0, 2, 1]), shared Concat(front, columns, rows, axis = 0), ..)
         if is_whole(x, begin, end, first)
-        => turned(cx, x);
+        => transposed(cx, x);
 
-    /// Keys that are scaled as the query is: the query is scaled by both numbers, which is rounded once less.
+    /// Moves the scale of the keys to the query, which is scaled already. The result is rounded once less.
     scaled_keys (class = bounded(relative = 1e-5, ulps = 8), opset = 13..):
         MatMul(Mul(q, const a), Mul(keys, const b))
         => scaled(cx, q, keys, [a, b]);
@@ -38,7 +38,7 @@ fn is_whole(x: ValueRef<'_>, begin: ValueRef<'_>, end: ValueRef<'_>, start: &Att
     }
 }
 
-fn turned<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>) -> Res<ValueRef<'h>> {
+fn transposed<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>) -> Res<ValueRef<'h>> {
     let rank = cx.rank(x)?;
     let mut perm: Vec<usize> = (0..rank).collect();
     perm.swap(rank - 1, rank - 2);

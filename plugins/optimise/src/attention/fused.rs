@@ -5,8 +5,8 @@ use onnxport_sdk::prelude::*;
 rules! {
     #![class = bounded(relative = 1e-5, ulps = 32, finite)]
 
-    /// Masked scores, their softmax, its product with the values, and zeros in rows that are closed everywhere are an
-    /// attention: it makes zeros of such rows as well. Heads that share keys are left to it, too.
+    /// Fuses masked scores, their softmax and the product with the values into an `Attention`, with the zeros of fully
+    /// masked rows, which the operator returns as well. Heads may share keys and values.
     masked_attention (opset = 23.., priority = 2):
         let bias = shared Where(_, 0, const closed);
         let query = shared maybe Mul(q, const factor);
@@ -20,8 +20,8 @@ rules! {
         if is_closed(closed)
         => attention(cx, [q, k.or_else(|| headed(cx, flat)), Some(v), bias.output(0)], [rows, wide], factor);
 
-    /// The same of scores with any bias, where rows that are NaN are made zero: those whose bias is minus infinity
-    /// throughout. Rows that are NaN for another reason stay so.
+    /// Fuses scores with a bias, their softmax and the product with the values into an `Attention`, where NaN in rows
+    /// whose bias is minus infinity throughout is replaced by zeros. Rows that are NaN for other reasons stay NaN.
     guarded_attention (opset = 23.., priority = 2):
         let query = shared maybe Mul(q, const factor);
         let keys = (Transpose(k, perm = [0, 1, 3, 2]) | Transpose(flat, perm = [0, 2, 3, 1]));
@@ -33,8 +33,8 @@ rules! {
         Where(IsNaN((Slice(soft, 0, 1, -1) | ReduceSum(soft, -1))), 0, product)
         => attention(cx, [q, k.or_else(|| headed(cx, flat)), Some(v), Some(bias)], [rows, wide], factor);
 
-    /// Scores of a scaled query, their softmax and its product with the values are an attention. A bias that a guard behind
-    /// the product reads as well belongs to the two rules above.
+    /// Fuses the scores of a scaled query, their softmax and the product with the values into an `Attention`.
+    /// `masked_attention` and `guarded_attention` handle a bias that a guard after the product reads as well.
     scaled_attention (opset = 23..):
         let keys = (Transpose(k, perm = [0, 1, 3, 2]) | Transpose(flat, perm = [0, 2, 3, 1]));
         let scores = MatMul(shared Mul(q, const factor), keys);
@@ -109,7 +109,7 @@ fn attention<'h>(
         },
         None => 1.0,
     };
-    Ok(cx.op("Attention").input(q).input(k).input(v).maybe(bias).float("scale", scale).one())
+    Ok(cx.op(op::Attention).input(q).input(k).input(v).maybe(bias).scale(scale).one())
 }
 
 /// Whether a bias covers scores of this shape: runtimes broadcast it over batches and heads only.

@@ -4,14 +4,14 @@
 use onnxport_sdk::prelude::*;
 
 rules! {
-    /// The scores of heads that share keys, without repeating the keys: the heads of a group are rows of one product.
-    /// Every score is the same sum of products; a runtime may add them up in another order.
+    /// Computes the scores of heads that share keys without repeating the keys: the heads of a group become rows of one
+    /// product. Runtimes may add up each sum in another order.
     grouped_scores (class = bounded(relative = 1e-6, ulps = 4), opset = 15..):
         let repeated = Reshape(grown @ Expand(Unsqueeze(k: [B, N, S, D], const axes), _), _, ..);
         MatMul(q: [B, H, L, D], Transpose(repeated, perm = [0, 1, 3, 2])) if is_repeated(grown, axes, [B, N, H, S, D])
         => scores(cx, q, k, N, H);
 
-    /// The weighted sums of heads that share values, without repeating the values.
+    /// Computes the weighted sums of heads that share values without repeating the values.
     grouped_values (class = bounded(relative = 1e-6, ulps = 4), opset = 15..):
         let repeated = Reshape(grown @ Expand(Unsqueeze(v: [B, N, S, D], const axes), _), _, ..);
         MatMul(weights: [B, H, L, S], repeated) if is_repeated(grown, axes, [B, N, H, S, D])
@@ -77,7 +77,7 @@ fn grouped<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, kept: Dim) -> Res<ValueRef<'h>
         return Ok(cx.reshape(x, &[0, kept, share * rows, size.as_const().unwrap_or(0)]));
     }
     let (false, false) = (may_be_zero(x, batch), may_be_zero(x, size)) else {
-        let counts = cx.op("Shape").input(x).int("start", 2).int("end", 3).one();
+        let counts = cx.op(op::Shape).input(x).start(2).end(3).one();
         let rows = cx.mul(counts, cx.ints(&[share]));
         let shape = cx.concat(&[cx.ints(&[0, kept]), rows, cx.ints(&[size.as_const().unwrap_or(0)])], 0);
         return Ok(cx.reshape_dynamic(x, shape));

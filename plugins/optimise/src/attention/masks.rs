@@ -3,9 +3,9 @@
 use onnxport_sdk::prelude::*;
 
 rules! {
-    /// A softmax that is masked on both sides, in front of a product: the mask is added to the scores, minus infinity where it
-    /// is closed, and rows that are closed everywhere are made zero behind the product, which is smaller than its
-    /// operand. Nothing changes if the scores are finite; infinities and NaN in masked positions propagate, as in PyTorch.
+    /// Moves the second mask of a softmax that is masked before and after it behind the following product, which is
+    /// smaller. Results are the same if the scores are finite; infinities and NaN in masked positions propagate, as in
+    /// PyTorch.
     masked_softmax (class = bounded(relative = 1e-6, ulps = 4, finite), opset = 18.., priority = 1):
         MatMul(
             Where(mask, Softmax(Where(mask, scores, const low), axis = -1), 0),
@@ -14,8 +14,8 @@ rules! {
         if is_lowest(low).and_then(|()| has_last(mask))
         => masked(cx, scores, mask, v);
 
-    /// A softmax whose rows of NaN, which are masked everywhere, are made zero before a product: they are made zero after the
-    /// product, which is smaller. A row of it is NaN everywhere or nowhere. Nothing changes if the values are finite.
+    /// Replaces NaN in fully masked rows of a softmax by zeros after the following product, which is smaller, instead
+    /// of before it. A row of the softmax is NaN everywhere or nowhere. Results are the same if the values are finite.
     guarded_softmax (class = bounded(relative = 1e-6, ulps = 4, finite), opset = 13.., priority = 1):
         let weights = soft @ Softmax(_, axis = -1);
         MatMul(Where(IsNaN(weights), 0, weights), v: [.., _, _])
@@ -65,14 +65,14 @@ fn masked<'h>(
 ) -> Res<ValueRef<'h>> {
     let dtype = cx.dtype(scores)?;
     let bias = cx
-        .op("Where")
+        .op(op::Where)
         .input(mask)
         .input(cx.float(0.0, dtype))
         .input(cx.float(f64::NEG_INFINITY, dtype))
         .one();
     let product = cx.matmul(cx.softmax(cx.add(scores, bias), -1), v);
-    let open = cx.equal(cx.reduce("ReduceMax", bias, &[-1], true), 0.0);
-    Ok(cx.op("Where").input(open).input(product).input(cx.float(0.0, dtype)).one())
+    let open = cx.equal(cx.reduce(op::ReduceMax, bias, &[-1], true), 0.0);
+    Ok(cx.op(op::Where).input(open).input(product).input(cx.float(0.0, dtype)).one())
 }
 
 /// The product of the result of `soft` and `v`, and zeros where a row of the former is NaN.

@@ -13,7 +13,7 @@ rules! {
         Reshape(transposed: [_, S, D], _, ..) if heads(matched, [B, S, E, D]).map(|_| ())
         => divided(cx, x, [B, S, E, D]);
 
-    /// Splits query, key and value from one value directly, without an axis of size 3 and a transpose.
+    /// Splits query, key and value directly from one value, without an axis of size 3 and a transpose.
     split_heads (class = exact, opset = 13..):
         let apart = Transpose(Reshape(x: [S, B, P], _, ..): [1, S, B, 3, E], perm = [3, 1, 2, 0, 4]);
         let all = shared Squeeze(apart, 3);
@@ -98,7 +98,7 @@ fn has_three_parts(axis: &Attribute, widths: ValueRef<'_>) -> Res<()> {
 
 fn split<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, width: Dim) -> Res<Vec<ValueRef<'h>>> {
     let width = width.as_const().ok_or("a width is not known")?;
-    Ok(cx.op("Split").input(x).input(cx.ints(&[width; 3])).int("axis", -1).many(3))
+    Ok(cx.op(op::Split).input(x).input(cx.ints(&[width; 3])).axis(-1).many(3))
 }
 
 /// The heads of the three parts of `x w + bias`, transposed by `perms`, which are for heads with positions before the batch.
@@ -112,14 +112,14 @@ fn projected<'h>(
         return Err("the heads are not known".into());
     };
     let linear = cx.add(cx.matmul(x, w), bias);
-    let parts = cx.op("Split").input(linear).input(widths).int("axis", -1).many(3);
-    let turned = parts.into_iter().zip(perms).map(|(part, perm)| {
+    let parts = cx.op(op::Split).input(linear).input(widths).axis(-1).many(3);
+    let transposed = parts.into_iter().zip(perms).map(|(part, perm)| {
         let perm = perm.ints().ok_or("there is no permutation")?;
         // The first two axes are swapped.
         let perm: Vec<i64> = perm.iter().map(|axis| if *axis < 2 { 1 - axis } else { *axis }).collect();
-        Ok(cx.op("Transpose").input(cx.reshape(part, &[0, 0, heads, width])).ints("perm", &perm).one())
+        Ok(cx.op(op::Transpose).input(cx.reshape(part, &[0, 0, heads, width])).perm(&perm).one())
     });
-    turned.collect()
+    transposed.collect()
 }
 
 /// The product of the result of `heads: [B, H, S, D]` and `w`, plus `bias`, with the batch in front.

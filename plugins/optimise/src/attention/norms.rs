@@ -3,7 +3,8 @@
 use onnxport_sdk::prelude::*;
 
 rules! {
-    /// A product with the reciprocal of a root is a quotient, which is rounded once instead of twice: it differs by
-    /// one and a half units in the last place at most. Runtimes recognise a norm by it.
+    /// Replaces a multiplication by the reciprocal of a square root by a division by the root, which is rounded once
+    /// instead of twice: results differ by at most one and a half units in the last place. Runtimes recognize
+    /// normalizations in this form.
     quotient_by_root (class = bounded(ulps = 2)): Mul(x, Reciprocal(root @ Sqrt(_))) => Div(x, root);
 }

@@ -161,11 +161,11 @@ fn transpose(r: &Request<'_, '_>) -> Res<Option<Work>> {
     if sorted != (0..rank).collect::<Vec<_>>() {
         return invalid(format!("{perm:?} is not a permutation of {rank} axes"));
     }
-    Ok(turned(x, &x.shape, &perm, None))
+    Ok(transposed(x, &x.shape, &perm, None))
 }
 
 /// The elements of `x`, seen in the shape `split`, with the axes in another order; in the shape `out` if it is given.
-fn turned(x: &Operand, split: &[usize], perm: &[usize], out: Option<Vec<usize>>) -> Option<Work> {
+fn transposed(x: &Operand, split: &[usize], perm: &[usize], out: Option<Vec<usize>>) -> Option<Work> {
     let own = dense(split);
     let shape: Vec<usize> = perm.iter().filter_map(|p| split.get(*p).copied()).collect();
     let steps = perm.iter().filter_map(|p| own.get(*p).copied()).collect();
@@ -219,7 +219,7 @@ fn depth_to_space(r: &Request<'_, '_>) -> Res<Option<Work>> {
         "CRD" => ([n, inner, b, b, h, w], [0, 1, 4, 2, 5, 3]),
         other => return invalid(format!("unknown mode `{other}`")),
     };
-    Ok(turned(x, &split, &perm, Some(vec![n, inner, h * b, w * b])))
+    Ok(transposed(x, &split, &perm, Some(vec![n, inner, h * b, w * b])))
 }
 
 fn space_to_depth(r: &Request<'_, '_>) -> Res<Option<Work>> {
@@ -233,7 +233,7 @@ fn space_to_depth(r: &Request<'_, '_>) -> Res<Option<Work>> {
         other => return invalid(format!("unknown mode `{other}`")),
     };
     let split = [n, c, h / b, b, w / b, b];
-    Ok(turned(x, &split, &perm, Some(vec![n, c * b * b, h / b, w / b])))
+    Ok(transposed(x, &split, &perm, Some(vec![n, c * b * b, h / b, w / b])))
 }
 
 fn triangle(r: &Request<'_, '_>) -> Res<Option<Work>> {

@@ -60,7 +60,7 @@ impl Matrices {
     /// The same for a library: floats, dense matrices, and a stack of one axis at most.
     fn product(&self, axes: &[(i64, [i64; 2])]) -> Option<Product> {
         let extents = [(self.rows, self.depth), (self.depth, self.columns)];
-        let turned = |side: usize| {
+        let transposed = |side: usize| {
             let (rows, columns) = extents[side];
             let (_, row, column) = self.steps[side];
             // Of one row or column, the step does not count.
@@ -79,7 +79,7 @@ impl Matrices {
             rows: self.rows,
             columns: self.columns,
             depth: self.depth,
-            turned: [turned(0)?, turned(1)?],
+            transposed: [transposed(0)?, transposed(1)?],
             stack,
             factor: self.factor,
             add: self.add,
@@ -163,9 +163,9 @@ fn gemm(r: &Request<'_, '_>) -> Res<Option<Work>> {
         let Some(step) = moved(c.dtype, &shape, &from, &to) else { return Ok(None) };
         steps.push(step);
     }
-    let side = |turned: bool, extents: [usize; 2]| {
+    let side = |transposed: bool, extents: [usize; 2]| {
         let width = extents[1] as i64;
-        if turned { (Vec::new(), 1, width) } else { (Vec::new(), width, 1) }
+        if transposed { (Vec::new(), 1, width) } else { (Vec::new(), width, 1) }
     };
     let matrices = Matrices {
         dtype: a.dtype,

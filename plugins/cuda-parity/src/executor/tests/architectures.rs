@@ -87,8 +87,8 @@ impl Text {
         let left = self.op("Slice", &[x, &start, &middle, &axis], "");
         let right = self.op("Slice", &[x, &middle, &end, &axis], "");
         let negative = self.op("Neg", &[&right], "");
-        let turned = self.op("Concat", &[&negative, &left], "axis = -1");
-        let (a, b) = (self.op("Mul", &[x, &cos], ""), self.op("Mul", &[&turned, &sin], ""));
+        let transposed = self.op("Concat", &[&negative, &left], "axis = -1");
+        let (a, b) = (self.op("Mul", &[x, &cos], ""), self.op("Mul", &[&transposed, &sin], ""));
         self.op("Add", &[&a, &b], "")
     }
 
@@ -114,8 +114,8 @@ impl Text {
                 self.op("Reshape", &[&wide, &joined], "")
             });
         }
-        let turned = self.op("Transpose", &[&k], "perm = [0, 1, 3, 2]");
-        let scores = self.op("MatMul", &[&q, &turned], "");
+        let transposed = self.op("Transpose", &[&k], "perm = [0, 1, 3, 2]");
+        let scores = self.op("MatMul", &[&q, &transposed], "");
         let scale = self.number((size as f64).sqrt());
         let mut scores = self.op("Div", &[&scores, &scale], "");
         if causal {
@@ -285,8 +285,8 @@ pub(super) fn gpt2(dtype: DType, s: Size) -> Model {
         x = t.op("Add", &[&x, &f], "");
     }
     let n = t.layer_norm(&x, s.dim);
-    let turned = t.op("Transpose", &[&table], "perm = [1, 0]");
-    let out = t.op("MatMul", &[&n, &turned], "");
+    let transposed = t.op("Transpose", &[&table], "perm = [1, 0]");
+    let out = t.op("MatMul", &[&n, &transposed], "");
     t.model(&format!("i64[1, {}]", s.tokens), &out, 4)
 }
 

@@ -39,7 +39,7 @@ fn floats(shape: &[usize], items: Vec<f64>) -> Tensor {
     Tensor::of_floats(DType::F32, shape.to_vec(), items).unwrap()
 }
 
-/// Sixteen boxes of two images, some of them equal, empty or turned around, and scores of three classes with equal ones.
+/// Sixteen boxes of two images, some of them equal, empty or transposed around, and scores of three classes with equal ones.
 fn boxes() -> [Tensor; 2] {
     let corner =
         |n: usize| [(n * 7 % 5) as f64, (n * 3 % 4) as f64, 3.0 + (n % 3) as f64, 2.5 + (n % 2) as f64];

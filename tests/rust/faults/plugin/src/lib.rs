@@ -25,7 +25,7 @@ fn relu(cx: &Lower, x: Value) -> Res<Value> {
     if slope > 1.0 {
         std::thread::spawn(|| log::warn!("a steep slope")).join().map_err(|_| "the thread is gone")?;
     }
-    Ok(cx.op("LeakyRelu").input(x).float("alpha", slope).one())
+    Ok(cx.op(op::LeakyRelu).input(x).alpha(slope).one())
 }
 
 #[lowering("faulty.panics.default")]
@@ -41,7 +41,7 @@ fn talks(cx: &Lower, x: Value) -> Res<Value> {
     log::warn!(cx => "{voice}: {} in `{}`, line {} of {}", origin.node, origin.module, origin.line, origin.file);
     log::info!("not shown unless it is asked for");
     std::thread::spawn(|| log::warn!("from a thread of its own")).join().map_err(|_| "the thread is gone")?;
-    Ok(cx.op("Relu").input(x).one())
+    Ok(cx.op(op::Relu).input(x).one())
 }
 
 onnxport_sdk::export_plugin! { id: "faulty", schemas: SCHEMAS, options: Settings }

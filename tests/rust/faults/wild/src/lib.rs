@@ -27,7 +27,7 @@ mod proper {
         match super::mode() {
             "refuse_long" => Err("x".repeat(100 << 20).into()),
             "refuse_ansi" => Err("evil \x1b[31mred\x1b]0;t\x07 \u{202e}abc\n\rX".into()),
-            _ => Ok(cx.op("Relu").input(x).one()),
+            _ => Ok(cx.op(op::Relu).input(x).one()),
         }
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use onnxport_core::diagnose::{Code, Diagnostic};
-use onnxport_core::verify::{Against, Reference};
+use onnxport_core::verify::{Against, Reference, Verification};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -100,5 +100,23 @@ impl Referring {
         let reference = self.source()?;
         progress.stage("finding expected values");
         against.refer(reference, limit)
+    }
+    /// Measures the numerical noise of the program if rounding may explain the results of `judged`, whose outputs exceed the
+    /// tolerance of their types. Returns whether to judge them again.
+    ///
+    /// # Errors
+    /// `OP001` if the variable names an unknown source.
+    pub fn measure_noise(
+        &self,
+        against: &mut Against,
+        judged: &[Verification],
+        limit: Option<Duration>,
+        progress: &mut dyn Progress,
+    ) -> Result<bool, Diagnostic> {
+        if !judged.iter().any(Verification::may_be_noise) {
+            return Ok(false);
+        }
+        progress.stage("measuring the numerical noise");
+        Ok(against.measure_noise(self.source()?, limit))
     }
 }

@@ -115,6 +115,16 @@ impl Verifying {
         checked.found.extend(self.referring.refer(&mut against, options.limit(), progress)?);
         let limit = options.deadline();
         let verification = match execute(&runtime, path, &against, &Options::default(), limit, progress) {
+            Ok(found)
+                if self.referring.measure_noise(
+                    &mut against,
+                    std::slice::from_ref(&found),
+                    options.limit(),
+                    progress,
+                )? =>
+            {
+                execute(&runtime, path, &against, &Options::default(), limit, progress)?
+            }
             Ok(verification) => verification,
             Err(why) if is_skipped(&why) => {
                 self.skip(why, checked);

@@ -179,6 +179,14 @@ impl Against {
         self.cases.iter().any(|case| case.expected.is_some() && !case.is_random())
     }
 
+    /// Whether the noise of some value is known.
+    pub(super) fn knows_noise(&self) -> bool {
+        let mut floors = self.cases.iter().filter_map(|case| case.expected.as_ref()?.floors.as_ref());
+        floors.any(|Floors { outputs, states }| {
+            outputs.iter().any(Option::is_some) || states.iter().any(|(_, floor)| floor.is_some())
+        })
+    }
+
     /// Reads a sidecar.
     pub fn read(path: &Path) -> Result<Self, Diagnostic> {
         let file = MappedFile::open(path)

@@ -16,6 +16,14 @@ use super::values::numbers;
 /// theirs in recorded calls, and by up to 8.1 times in drawn ones whose inputs are not larger than [`LONG`].
 pub const MULTIPLE: f64 = 32.0;
 
+/// How many times the noise a result may be off where the tolerance of its type does not accept it. Right models of the
+/// tests need up to 2.4.
+const EXPLAINED: f64 = 8.0;
+
+/// How many times the absolute tolerance of a type noise explains at most. A program that rounds more than that decides
+/// by rounding, as by a comparison or a code, and its noise hides faults.
+const CREDIBLE: f64 = 10.0;
+
 /// How many elements the inputs of a call have before sums over them count. PyTorch sums by pairs and other runtimes in
 /// order, whose error grows with the square root of what is summed; up to 125 times the noise was seen of a million.
 const LONG: f64 = 65536.0;
@@ -53,6 +61,13 @@ impl Floor {
     /// As a tolerance for a tensor whose largest finite expected magnitude is `largest`.
     pub(super) fn tolerance(self, largest: f64) -> Tolerance {
         Tolerance { rtol: 0.0, atol: self.bound / Tolerance::factor(largest) }
+    }
+
+    /// The tolerance for a tensor of this type that the tolerance of its type does not accept: what the noise explains.
+    pub(super) fn explained(self, dtype: DType, largest: f64) -> Tolerance {
+        let Tolerance { atol, .. } = self.tolerance(largest);
+        let credible = Tolerance::of(dtype).atol * CREDIBLE;
+        Tolerance { rtol: 0.0, atol: (atol * EXPLAINED / MULTIPLE).min(credible) }
     }
 }
 
@@ -102,5 +117,16 @@ mod tests {
             let allowed = tolerance.atol * Tolerance::factor(largest);
             assert!((allowed - 8.0).abs() < 1e-12 && tolerance.rtol == 0.0);
         }
+    }
+
+    #[test]
+    fn noise_explains_a_quarter_of_its_bound_and_ten_tolerances() {
+        let allowed = |noise: f64, largest| {
+            let floor = Floor { noise, bound: noise * MULTIPLE };
+            floor.explained(DType::F32, largest).atol * Tolerance::factor(largest)
+        };
+        assert!((allowed(1e-5, 1.0) - 8e-5).abs() < 1e-12);
+        assert!((allowed(1e-5, 20.0) - 8e-5).abs() < 1e-12);
+        assert!((allowed(0.5, 1.0) - 1e-3).abs() < 1e-12);
     }
 }

@@ -189,6 +189,15 @@ impl<'a> Judge<'a> {
                 Some(wider) => held(wider),
                 None => Ok(found),
             });
+        let found = found.and_then(|found| match floor.filter(|_| found.wrong > 0 && self.is_default()) {
+            Some(floor) => {
+                let explained = held(floor.explained(dtype, found.largest))?;
+                let is_explained = explained.wrong == 0;
+                entry.floor = is_explained.then_some(floor);
+                Ok(if is_explained { explained } else { found })
+            }
+            None => Ok(found),
+        });
         let found = match found {
             Ok(found) => found,
             Err(problem) => {
@@ -227,6 +236,12 @@ impl<'a> Judge<'a> {
         }
         let Options { rtol, atol, .. } = self.options;
         Tolerance { rtol: rtol.unwrap_or(default.rtol), atol: atol.unwrap_or(default.atol) }
+    }
+
+    /// Whether the tolerance follows from element types.
+    fn is_default(&self) -> bool {
+        let Options { rtol, atol, auto, .. } = self.options;
+        !auto && rtol.is_none() && atol.is_none()
     }
 
     /// The tolerance of a narrower type that the output `name` was rounded to on its way, if it differs by the tolerance of

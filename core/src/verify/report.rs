@@ -104,7 +104,8 @@ pub struct OutputReport {
     pub difference: Option<Difference>,
     /// The distance of neighbouring codes, where results are that far from the expected ones and no further.
     pub codes: Option<f64>,
-    /// The noise of the computation, where the tolerance follows from it.
+    /// The noise of the computation, where the tolerance follows from it, or where it explains a difference that the
+    /// tolerance of the type does not accept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub floor: Option<Floor>,
     /// What the values are like.
@@ -126,6 +127,13 @@ impl Verification {
     /// Whether every case passed. One that does not run with inputs that were made up says nothing.
     pub fn passed(&self) -> bool {
         self.cases.iter().all(|case| case.passed() || self.excuses(case))
+    }
+
+    /// Whether rounding may explain all that is wrong: floating-point outputs, all finite, that differ from the program's
+    /// by more than the tolerance of their types.
+    pub fn may_be_noise(&self) -> bool {
+        let wrong = || self.cases.iter().filter(|case| !case.passed() && !self.excuses(case));
+        self.tolerance == Judged::Default && wrong().next().is_some() && wrong().all(CaseReport::may_be_noise)
     }
 
     /// Whether every call for which something is expected has random values.
@@ -311,6 +319,18 @@ impl Verification {
 }
 
 impl CaseReport {
+    /// Whether rounding may explain all that is wrong with it.
+    fn may_be_noise(&self) -> bool {
+        let may_round = |output: &OutputReport| {
+            let is_float = matches!(output.tensor.dtype.as_str(), "f32" | "f16" | "bf16");
+            is_float
+                && output.difference.as_ref().is_some_and(|found| found.wrong > 0 && found.not_finite == 0)
+        };
+        let is_of_program = matches!(self.expected, Source::Recorded | Source::Torch);
+        let mut wrong = self.outputs.iter().filter(|output| output.problem.is_some());
+        self.error.is_none() && is_of_program && wrong.all(may_round)
+    }
+
     /// The report about a call that was not run.
     fn not_run(case: &Case) -> Self {
         let signed = |shape: &[u64]| shape.iter().map(|n| i64::try_from(*n).unwrap_or(i64::MAX)).collect();

@@ -60,7 +60,7 @@ def swin_v2_t():
 
 
 # The rounding of fifty convolutions shows in a few of its 700,000 values: up to 1.3 times the noise
-# that `verify --tolerance auto` measures, which accepts it; the default tolerance does not.
+# of the computation, which `verify` measures before it condemns a model.
 @model("deeplabv3_resnet50", static=FIXED_IMAGE, tolerance=4)
 def deeplabv3_resnet50():
     return images(models.segmentation.deeplabv3_resnet50(weights_backbone=None), 128)

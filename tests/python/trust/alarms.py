@@ -1,6 +1,6 @@
 """False alarms: `python -m tests.python.trust.alarms [names]`.
 
-Converts 46 right models of `tests/python/models` and `tests/python/zoo`, and prints a row for each
+Converts 48 right models of `tests/python/models` and `tests/python/zoo`, and prints a row for each
 with what `verify`, `verify --taps` and `bisect` say with default options. Each says that the model
 is wrong, or that nothing is: the exit status is 1 where one says that it is. `--keep FOLDER` keeps
 archives and models, which are not made again then.
@@ -25,11 +25,11 @@ from tests.python.zoo.registry import load_zoo
 ZOO = """
 albert bert roberta electra modernbert funnel convbert bart mt5 gpt_neo gpt_neox gptj opt bloom
 falcon mistral qwen2 qwen3 phi3 stablelm cohere gemma gemma2 gemma3_text olmo2 granite glm4 smollm3
-mixtral qwen2_moe qwen3_moe olmoe gpt_oss deepseek_v3 mamba jamba
+mixtral qwen2_moe qwen3_moe olmoe gpt_oss deepseek_v3 mamba jamba univnet
 """
 SMALL = """
 llama gpt2 distilbert recurrent lstm_classifier mutated_buffer mlp mnist_convnet spectrogram
-beam_step
+beam_step deeplabv3_resnet50
 """
 NAMES = (*(f"hf_{name}" for name in ZOO.split()), *SMALL.split())
 
@@ -87,7 +87,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tests.python.trust.alarms", description=__doc__
     )
-    parser.add_argument("names", nargs="*", help="names of models; the 46 by default")
+    parser.add_argument("names", nargs="*", help="names of models; the 48 by default")
     parser.add_argument("--keep", type=Path, help="the folder of archives and models")
     options = parser.parse_args()
     print(f"| {' | '.join(COLUMNS)} |\n|{' --- |' * len(COLUMNS)}")

@@ -2,7 +2,8 @@
 
 Seeds every fault that `faults` knows into the five networks, one at a time, and prints for each
 network how many change an output by more than the noise of the computation, and how many of those
-the default tolerance and `--tolerance auto` find in the recorded call.
+the tolerance of element types, the default (which accepts a few times the noise as well) and
+`--tolerance auto` find in the recorded call.
 """
 
 from __future__ import annotations
@@ -23,12 +24,16 @@ from tests.python.trust.networks import networks
 # Of the call whose values were recorded.
 CASE = "traced"
 
+# The part of the bound of `auto` that the default accepts.
+EXPLAINED = 8 / 32
+
 
 @dataclass
 class Found:
     """A fault that shows, and what finds it."""
 
     fault: Fault
+    by_type: bool
     by_default: bool
     by_noise: bool
 
@@ -56,19 +61,24 @@ def found(corpus: Corpus) -> list[Found]:
             continue
         if all(x <= 2 * floor["noise"] for x, floor in zip(off, floors, strict=True)):
             continue
-        by_noise = any(x > floor["bound"] for x, floor in zip(off, floors, strict=True))
-        shown.append(Found(fault, any(out["problem"] for out in said), by_noise))
+        bounds = [floor["bound"] for floor in floors]
+        by_noise = any(x > bound for x, bound in zip(off, bounds, strict=True))
+        wrong = [bool(out["problem"]) for out in said]
+        rounded = [x <= EXPLAINED * bound for x, bound in zip(off, bounds, strict=True)]
+        by_default = any(w and not r for w, r in zip(wrong, rounded, strict=True))
+        shown.append(Found(fault, any(wrong), by_default, by_noise))
     return shown
 
 
 def main() -> None:
     """Print a row for each network that is named, or for all."""
-    print("| network | faults | default | `auto` |\n| --- | ---: | ---: | ---: |")
+    print("| network | faults | element types | default | `auto` |\n| --- |" + " ---: |" * 4)
     for name in sys.argv[1:] or networks():
         with tempfile.TemporaryDirectory() as folder:
             shown = found(Corpus.make(name, Path(folder)))
-        default, noise = (sum(getattr(f, by) for f in shown) for by in ("by_default", "by_noise"))
-        print(f"| {name} | {len(shown)} | {default} | {noise} |", flush=True)
+        ways = ("by_type", "by_default", "by_noise")
+        counts = [sum(getattr(fault, way) for fault in shown) for way in ways]
+        print(f"| {name} | {len(shown)} | {' | '.join(map(str, counts))} |", flush=True)
 
 
 if __name__ == "__main__":

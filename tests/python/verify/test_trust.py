@@ -299,3 +299,46 @@ def test_an_executor_that_refuses_every_size_does_not_run_the_model(tmp_path):
     # So that no size that is drawn has more rows than are cut off.
     options = ("--executor", "ort", "--executor", "reference", "--max-memory", "1KiB")
     verify(cropped(tmp_path, 6), *options, code=MISMATCH)
+
+
+class Cancelling(nn.Module):
+    """A sum that loses most digits of what is added to it."""
+
+    def forward(self, x):
+        return (x + 65536) - 65536
+
+
+def reordered(model, target, offset=0.0):
+    """Write a model that subtracts before it adds, and adds `offset` more."""
+    loaded = onnx.load(model)
+    plus = numpy_helper.from_array(np.float32(65536 + offset), "plus")
+    minus = numpy_helper.from_array(np.float32(65536), "minus")
+    (x,), (y,) = loaded.graph.input, loaded.graph.output
+    nodes = [
+        helper.make_node("Sub", [x.name, "minus"], ["less"], name="less"),
+        helper.make_node("Add", ["less", "plus"], [y.name], name="more"),
+    ]
+    del loaded.graph.node[:], loaded.graph.initializer[:]
+    loaded.graph.node.extend(nodes)
+    loaded.graph.initializer.extend([plus, minus])
+    onnx.save(loaded, target)
+    return target
+
+
+def test_a_difference_that_rounding_explains_is_no_mismatch(tmp_path):
+    program, model = converted(tmp_path, Cancelling(), (torch.linspace(0.3, 4.1, 64),))
+    against = ("--against", program)
+    right = reordered(model, tmp_path / "right.onnx")
+    for said in (verify(right, *against), verify(right, *against, "--executor", "reference")):
+        assert said["verification"]["tolerance"] == "default"
+        (output,) = cases(said)["traced"]["outputs"]
+        # More than the tolerance of the element type, and as much as the program itself rounds.
+        off, noise = output["difference"]["max_abs"], output["floor"]["noise"]
+        assert off > 4e-4
+        assert noise / 4 < off < 4 * noise
+    # Neither the recorded values alone nor a stated tolerance let that pass.
+    for options in (("--rtol", "1e-3", "--atol", "1e-4"), ("--rtol", "1e-3")):
+        verify(right, *against, *options, code=MISMATCH)
+    wrong = reordered(model, tmp_path / "wrong.onnx", offset=0.0625)
+    found = verify(wrong, *against, code=MISMATCH)
+    assert "floor" not in cases(found)["traced"]["outputs"][0]

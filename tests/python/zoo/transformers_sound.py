@@ -95,7 +95,7 @@ hf(
     codebook_size=16,
     codebook_dim=8,
 )
-# Up to 2.4 times the noise that `verify --tolerance auto` measures, in a few values.
+# Up to 2.4 times the noise of the computation, in a few values.
 hf(
     "univnet",
     "UnivNetModel",

@@ -87,6 +87,18 @@ impl Against {
         }
     }
 
+    /// Asks PyTorch for the noise of the calls whose expected values [`refer`](Self::refer) found, within `limit`. Returns
+    /// whether that of some value is known.
+    pub fn measure_noise(&mut self, reference: Reference, limit: Option<Duration>) -> bool {
+        if matches!(reference, Reference::Recorded | Reference::None) {
+            return false;
+        }
+        self.exact = true;
+        // Without the noise, the tolerance of the element types holds.
+        let note = self.refer(reference, limit);
+        matches!(note, Ok(None)) && self.knows_noise()
+    }
+
     /// Asks a PyTorch that is there, if that is safe.
     fn look(&mut self, limit: Option<Duration>) -> Result<(), String> {
         let Some(path) = self.program.clone() else { return Ok(()) };

@@ -3,8 +3,7 @@
 PyTorch must know how to flatten a class into tensors. A cache is a dict of lists, one tensor for
 each layer: `key_cache`, `value_cache`, and further tensors of its layers. That is how transformers
 itself describes a `DynamicCache`, so that names of inputs are the same both ways. Other attributes
-belong to the structure. The number of tokens that a sliding window has seen is the length of a
-layer's keys.
+belong to the structure. The number of tokens that a sliding window has seen is not: see `windows`.
 """
 
 from __future__ import annotations
@@ -20,8 +19,7 @@ from typing import Any
 import torch
 import torch.utils._pytree as pytree
 
-from onnxport import _errors
-from onnxport._export import places
+from onnxport._export import windows
 
 _LOCK = threading.RLock()
 _USES: dict[type, int] = {}
@@ -29,6 +27,8 @@ _USES: dict[type, int] = {}
 _NAMES = {"keys": "key_cache", "values": "value_cache"}
 # Layers for which an empty cache is a cache of length 0.
 _GROWING = ("DynamicLayer", "DynamicSlidingWindowLayer", "DummyLayer")
+# The axes of keys and values, and the one of positions.
+AXES, POSITIONS = 4, 2
 _ATTRIBUTES = {name: attribute for attribute, name in _NAMES.items()}
 
 
@@ -104,8 +104,8 @@ def _parts(cache: Any) -> tuple[list[str], list[Any], list[Any]]:
             column = columns.setdefault(_NAMES.get(name, name), [])
             if isinstance(value, torch.Tensor) and name.startswith("_"):
                 continue
-            if name == "cumulative_length" and (known := _length_of(cache, layer, value)):
-                plain[name] = known
+            if name == "cumulative_length" and not isinstance(value, torch.Tensor):
+                plain[name] = windows.source(cache, layer, value)
             elif isinstance(value, dict):
                 entries = [[key, _part(layer, name, one, column)] for key, one in value.items()]
                 plain[name] = {"entries": entries}
@@ -128,30 +128,6 @@ def _part(layer: Any, name: str, value: Any, column: list[Any]) -> Any:
         return [value]
     message = f"a {type(layer).__name__} has the attribute `{name}`, a {type(value).__name__}"
     raise TypeError(f"{message}, which cannot be handed to an exported program")
-
-
-def _length_of(cache: Any, layer: Any, length: Any) -> dict[str, int] | None:
-    """Return the layer whose keys are as long as the sequence that a sliding window has seen.
-
-    A layer with full attention keeps the whole sequence, and a window does until it is full. The
-    length of a static cache is a tensor, which is an input.
-    """
-    if isinstance(length, torch.Tensor):
-        return None
-    full = (i for i, one in enumerate(cache.layers) if not getattr(one, "is_sliding", False))
-    for index in (*full, cache.layers.index(layer)):
-        keys = getattr(cache.layers[index], "keys", None)
-        if isinstance(keys, torch.Tensor) and keys.dim() == 4 and _same(keys.shape[-2], length):
-            return {"layer": index}
-    return None
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Compare sizes as they are written: comparing their values would add a guard."""
-    expressions = [
-        size.node.expr if isinstance(size, torch.SymInt) else size for size in (one, other)
-    ]
-    return bool(expressions[0] == expressions[1])
 
 
 def structure(value: Any) -> list[Any]:
@@ -177,6 +153,11 @@ def is_cache(value: Any) -> bool:
     return module is not None and isinstance(value, module.Cache)
 
 
+def grows(value: Any) -> bool:
+    """Tell whether a value is a cache whose keys and values only become longer."""
+    return is_cache(value) and not _structure(value)
+
+
 def _caches(value: Any) -> list[Any]:
     return [one for one in pytree.tree_leaves(value, is_leaf=is_cache) if is_cache(one)]
 
@@ -199,41 +180,6 @@ def _flags(part: Any) -> Any:
     return part if isinstance(part, (bool, str)) else None
 
 
-def check(arguments: Any, shapes: Any) -> None:
-    """Refuse caches that do not say how many tokens they have seen, and warn of bounded ones.
-
-    Raises:
-        UsageError: A sliding window is full, and no layer has the whole sequence.
-    """
-    said = set()
-    for cache, layer in _windows(arguments):
-        window, length = layer.sliding_window, layer.cumulative_length
-        if not _length_of(cache, layer, length):
-            message = (
-                f"{length} tokens have filled the sliding window of {window} of this cache, and "
-                "no layer keeps all of them: the model would only be valid for this position"
-            )
-            raise _errors.usage(message, f"export with a cache of fewer than {window} tokens")
-        if shapes is not None:
-            held = f"{window} or more" if length >= window else f"fewer than {window}"
-            said.add(
-                f"the model is only valid for caches of {held} tokens, due to its sliding window"
-            )
-    for message in sorted(said):
-        places.warn(message)
-
-
-def _windows(arguments: Any) -> Iterator[tuple[Any, Any]]:
-    """Return the layers of caches that have seen tokens through a sliding window."""
-    leaves = pytree.tree_leaves(arguments, is_leaf=lambda one: hasattr(one, "layers"))
-    for cache in leaves:
-        layers = getattr(cache, "layers", None)
-        for layer in layers if isinstance(layers, list) else ():
-            length = getattr(layer, "cumulative_length", None)
-            if isinstance(length, int) and length and hasattr(layer, "sliding_window"):
-                yield cache, layer
-
-
 def _unflatten(values: Any, context: Any) -> Any:
     names, rest = context
     children = dict(zip(names, values, strict=True))
@@ -246,9 +192,9 @@ def _unflatten(values: Any, context: Any) -> Any:
     columns = {name: iter(column) for name, column in children.items()}
     cache.layers = [_layer(_class(path), plain, columns) for path, plain in rest[2]]
     for layer, (_, plain) in zip(cache.layers, rest[2], strict=True):
-        known = plain.get("cumulative_length")
-        if isinstance(known, dict) and "layer" in known:
-            layer.cumulative_length = cache.layers[known["layer"]].keys.shape[-2]
+        known = plain.get("cumulative_length", "tensor")
+        if known != "tensor":
+            windows.restore(cache, layer, known)
     cache.layer_class_to_replicate = _class(rest[1]) if rest[1] else None
     cache.offloading = False
     return cache
@@ -283,6 +229,7 @@ def _layer(kind: type, plain: dict[str, Any], columns: dict[str, Iterator[Any]])
 
 
 def _path(kind: type) -> str:
+    kind = windows.original(kind)
     return f"{kind.__module__}:{kind.__qualname__}"
 
 

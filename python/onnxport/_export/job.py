@@ -86,7 +86,7 @@ class Job:
             raise _errors.usage("`export` needs PyTorch", "pip install torch") from None
 
         from onnxport._export import axes as dynamic_axes
-        from onnxport._export import caches, composite, places, serialize, subclasses
+        from onnxport._export import caches, composite, places, serialize, subclasses, windows
         from onnxport._export import capture as capturing
         from onnxport._export import shapes as dynamic
         from onnxport._export.exclusive import exclusive
@@ -112,7 +112,7 @@ class Job:
                 args, kwargs, shapes, names = _of_exportable(model, args, kwargs, shapes)
                 for name, value in names.items():
                     self.options.setdefault(name, value)
-                caches.check((args, kwargs), shapes)
+                windows.check(model, args, kwargs, shapes)
                 warn_of_training(model)
                 if axes is not None and shapes is None:
                     ports = self.options.get("input_names"), self.options.get("output_names")
@@ -121,7 +121,7 @@ class Job:
                     message = "`dynamic_shapes` and `dynamic_axes` are both given"
                     raise _errors.usage(message, "leave out `dynamic_axes`, which is deprecated")
                 wanted = dynamic.read(model, args, kwargs, shapes)
-                with self.timed("capture"):
+                with self.timed("capture"), windows.counted(capturing.as_module(model)):
                     program, how = capturing.capture(
                         model,
                         args,

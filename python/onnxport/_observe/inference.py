@@ -121,8 +121,10 @@ class Inference:
         tree = self.calls[first].arguments[name]
         paths = [path for path, _, _ in trees.specifications(tree, None, name)]
         columns = zip(*[leaves or [None] * len(paths) for leaves in found], strict=True)
+        # The tensors of an empty cache have no positions.
+        empty = caches.grows(tree) and any(leaves is None for leaves in found)
         return tree, [
-            _leaf(path, column, forced) for path, column in zip(paths, columns, strict=True)
+            _leaf(path, column, forced, empty) for path, column in zip(paths, columns, strict=True)
         ]
 
     @property
@@ -205,7 +207,7 @@ class Inference:
         )
 
 
-def _leaf(path: str, values: tuple[Any, ...], forced: bool) -> Leaf:
+def _leaf(path: str, values: tuple[Any, ...], forced: bool, empty: bool = False) -> Leaf:
     known = [value for value in values if value is not None]
     if all(isinstance(value, torch.Tensor) for value in known):
         shapes = [tuple(value.shape) for value in known]
@@ -214,6 +216,9 @@ def _leaf(path: str, values: tuple[Any, ...], forced: bool) -> Leaf:
             raise _errors.usage(
                 f"`{path}` has different numbers of axes in different calls: {said}"
             )
+        if empty and len(shapes[0]) == caches.AXES:
+            before, after = shapes[0][: caches.POSITIONS], shapes[0][caches.POSITIONS + 1 :]
+            shapes.append((*before, 0, *after))
         columns = enumerate(zip(*shapes, strict=True))
         return Leaf(
             path,

@@ -12,7 +12,7 @@ import torch.utils._pytree as pytree
 from torch.export import ExportedProgram
 
 from onnxport._diagnostics import Diagnostic
-from onnxport._export import inputs, places
+from onnxport._export import inputs, places, windows
 from onnxport._export.exclusive import in_onnx_export
 
 # The relative tolerances of element types, and those in relation to the largest expected value.
@@ -97,7 +97,8 @@ class Eager:
             return
         try:
             # As during the capture, so that a module takes the same branch.
-            with torch.no_grad(), in_onnx_export(), _attributes_kept(self.module):
+            counted = windows.counted(self.module)
+            with torch.no_grad(), in_onnx_export(), _attributes_kept(self.module), counted:
                 expected = torch.func.functional_call(self.module, self._state, *call)
         except Exception as error:
             self.refused[self.case] = f"{type(error).__name__}: {error}".split("\n", 1)[0]

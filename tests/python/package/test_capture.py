@@ -1,9 +1,11 @@
 """How modules become programs: strategies, dynamic shapes, caches of transformers."""
 
+import copy
 import inspect
 import subprocess
 import sys
 import threading
+import warnings
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ from torch.export import AdditionalInputs, Dim, ShapesCollection
 
 import onnxport
 from onnxport import _errors
-from onnxport._export import axes, caches, capture, inputs, refused, shapes
+from onnxport._export import axes, caches, capture, inputs, refused, shapes, windows
 
 DYN = Dim.DYNAMIC
 
@@ -528,13 +530,56 @@ class TestCaches:
             with pytest.raises((AssertionError, ValueError)):
                 program.module()(x, self.windows(6 if length < 4 else 2, *kinds))
 
+    class Reading(torch.nn.Module):
+        """A step whose results depend on `kind` and on what the window has seen."""
+
+        def __init__(self, kind):
+            super().__init__()
+            self.kind = kind
+
+        def forward(self, input_ids, past, attention_mask=None):
+            size, offset = past.get_mask_sizes(input_ids.shape[1], 0)
+            seen = past.get_seq_length()
+            x = input_ids[:, None, :, None] + (seen if self.kind == "positions" else 0.0)
+            # Where the window begins, from the first new token.
+            keys = past.update(x, x, 0)[0]
+            return keys, torch.arange(size) + (offset - seen)
+
     def test_windows_say_for_which_lengths_the_model_holds(self):
+        x, positions = torch.ones(1, 3), self.Reading("positions")
         with pytest.raises(onnxport.UsageError, match="fewer than 4 tokens"):
-            caches.check([self.windows(6, "window")], None)
+            windows.check(positions, (x, self.windows(6, "window")), {}, None)
         with pytest.warns(UserWarning, match="caches of fewer than 4 tokens"):
-            caches.check([self.windows(2, "window")], {})
-        with pytest.warns(UserWarning, match="caches of 4 or more tokens"):
-            caches.check([self.windows(6, "window", "full")], {})
+            windows.check(positions, (x, self.windows(2, "window")), {}, {})
+        mask = {"attention_mask": torch.ones(1, 8)}
+        with pytest.raises(onnxport.UsageError, match=r"columns for 5 tokens .* has seen 6"):
+            windows.check(positions, (x, self.windows(6, "window")), mask, None)
+        with warnings.catch_warnings(), caches.registered():
+            warnings.simplefilter("error")
+            windows.check(positions, (x, self.windows(6, "window", "full")), {}, {})
+            windows.check(self.Reading(""), (x, self.windows(6, "window")), {}, {})
+            windows.check(self.Reading(""), (x, self.windows(2, "window")), {}, {})
+            mask = {"attention_mask": torch.ones(1, 9)}
+            windows.check(positions, (x, self.windows(6, "window")), mask, {})
+
+    @pytest.mark.parametrize(("kind", "masked"), [("positions", True), ("", False)])
+    def test_one_model_serves_full_windows_and_others(self, kind, masked):
+        step = self.Reading(kind)
+
+        def given(length, tokens):
+            mask = {"attention_mask": torch.ones(1, length + tokens)} if masked else {}
+            return {
+                "input_ids": torch.rand(1, tokens),
+                "past": self.windows(length, "window"),
+            } | mask
+
+        sizes = {"input_ids": {1: "tokens"}, "past": [[{2: "window"}]] * 2}
+        mask = {"attention_mask": {1: "total"}} if masked else {}
+        program = onnxport.export(step, kwargs=given(6, 3), dynamic_shapes=sizes | mask)
+        for length, tokens in [(6, 3), (1, 2), (3, 2), (4, 5), (17, 4)]:
+            call = given(length, tokens)
+            want = step(**copy.deepcopy(call))
+            assert all(map(torch.equal, program(**call), want)), (length, tokens)
 
     def test_a_decoder_is_captured(self, config):
         model = self.transformers.LlamaForCausalLM(config).eval()

@@ -13,7 +13,7 @@ Choice: TypeAlias = Literal["auto", "none"] | Sequence[str]
 """`auto`: those that a failed capture calls; `none`; or names."""
 
 # Each module has a `patch`.
-_OWN = ("causal_mask", "linspace", "one_hot", "packed", "recurrent")
+_OWN = ("causal_mask", "linspace", "one_hot", "packed", "recurrent", "selective_scan")
 
 _OTHERS: dict[str, Patch] = {}
 

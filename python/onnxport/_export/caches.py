@@ -19,7 +19,7 @@ from typing import Any
 import torch
 import torch.utils._pytree as pytree
 
-from onnxport._export import windows
+from onnxport._export import layers, windows
 
 _LOCK = threading.RLock()
 _USES: dict[type, int] = {}
@@ -97,7 +97,7 @@ def _parts(cache: Any) -> tuple[list[str], list[Any], list[Any]]:
         updated = sorted([int(layer), bool(is_so)] for layer, is_so in cache.is_updated.items())
         return names, [getattr(cache, name) for name in names], [kind, updated]
     columns: dict[str, list[Any]] = {"key_cache": [], "value_cache": []}
-    layers = []
+    parts = []
     for layer in cache.layers:
         plain: dict[str, Any] = {}
         for name, value in vars(layer).items():
@@ -111,10 +111,10 @@ def _parts(cache: Any) -> tuple[list[str], list[Any], list[Any]]:
                 plain[name] = {"entries": entries}
             elif not isinstance(value, (torch.dtype, torch.device)):
                 plain[name] = _part(layer, name, value, column)
-        layers.append([_path(type(layer)), plain])
+        parts.append([_path(type(layer)), plain])
     grows = getattr(cache, "layer_class_to_replicate", None)
     columns = {name: column for name, column in columns.items() if column or name in _ATTRIBUTES}
-    return list(columns), list(columns.values()), [kind, _path(grows) if grows else None, layers]
+    return list(columns), list(columns.values()), [kind, _path(grows) if grows else None, parts]
 
 
 def _part(layer: Any, name: str, value: Any, column: list[Any]) -> Any:
@@ -229,7 +229,7 @@ def _layer(kind: type, plain: dict[str, Any], columns: dict[str, Iterator[Any]])
 
 
 def _path(kind: type) -> str:
-    kind = windows.original(kind)
+    kind = layers.original(kind)
     return f"{kind.__module__}:{kind.__qualname__}"
 
 

@@ -86,7 +86,15 @@ class Job:
             raise _errors.usage("`export` needs PyTorch", "pip install torch") from None
 
         from onnxport._export import axes as dynamic_axes
-        from onnxport._export import caches, composite, places, serialize, subclasses, windows
+        from onnxport._export import (
+            caches,
+            composite,
+            layers,
+            places,
+            serialize,
+            subclasses,
+            windows,
+        )
         from onnxport._export import capture as capturing
         from onnxport._export import shapes as dynamic
         from onnxport._export.exclusive import exclusive
@@ -121,7 +129,8 @@ class Job:
                     message = "`dynamic_shapes` and `dynamic_axes` are both given"
                     raise _errors.usage(message, "leave out `dynamic_axes`, which is deprecated")
                 wanted = dynamic.read(model, args, kwargs, shapes)
-                with self.timed("capture"), windows.counted(capturing.as_module(model)):
+                counted = windows.counted(capturing.as_module(model))
+                with self.timed("capture"), counted, layers.any_prompt():
                     program, how = capturing.capture(
                         model,
                         args,

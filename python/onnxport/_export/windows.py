@@ -22,14 +22,13 @@ import torch.utils._pytree as pytree
 from torch._subclasses.fake_tensor import FakeTensor
 
 from onnxport import _errors
-from onnxport._export import inputs, places
+from onnxport._export import inputs, layers, places
 
 # Names of a mask with a column for each token, and of the new tokens.
 _MASKS = (
     ("decoder_attention_mask", ("decoder_input_ids", "decoder_inputs_embeds")),
     ("attention_mask", ("input_ids", "inputs_embeds")),
 )
-_FREE: dict[type, type] = {}
 
 
 class Seen(int):
@@ -68,28 +67,12 @@ def restore(cache: Any, layer: Any, known: Any) -> None:
         layer.cumulative_length = cache.layers[known["layer"]].keys.shape[-2]
     else:
         layer.cumulative_length = int(known) if isinstance(known, int) else None
-    if isinstance(getattr(layer, "keys", None), torch.Tensor) and not getattr(
-        layer, "record_past", True
-    ):
-        layer.__class__ = _without_branch(type(layer))
+    from transformers.cache_utils import DynamicSlidingWindowLayer
 
-
-def original(kind: type) -> type:
-    """Return the class of transformers for one of a restored layer."""
-    return next((own for own, free in _FREE.items() if free is kind), kind)
-
-
-def _without_branch(kind: type) -> type:
-    """Return a subclass whose `get_mask_sizes` does not ask whether the window is full."""
-    from transformers.cache_utils import DynamicSlidingWindowLayer as Window
-
-    kind = original(kind)
-    if getattr(kind, "get_mask_sizes", None) is not Window.get_mask_sizes:
-        return kind
-    if kind not in _FREE:
-        members = {"get_mask_sizes": _mask_sizes, "__module__": kind.__module__}
-        _FREE[kind] = type(kind.__name__, (kind,), members)
-    return _FREE[kind]
+    # One that records the past keeps more than its window.
+    has_keys = isinstance(getattr(layer, "keys", None), torch.Tensor)
+    if has_keys and not getattr(layer, "record_past", True):
+        layers.replace(layer, DynamicSlidingWindowLayer, "get_mask_sizes", _mask_sizes)
 
 
 def _mask_sizes(self: Any, query_length: Any) -> tuple[Any, Any]:
@@ -109,9 +92,9 @@ def counted(module: torch.nn.Module) -> Iterator[None]:
 
 
 def _count(module: torch.nn.Module, args: Any, kwargs: Any) -> None:
-    for _, layers in _windows((args, kwargs)):
-        length = _by_mask(module, args, kwargs) if layers else None
-        for layer in layers:
+    for _, held in _windows((args, kwargs)):
+        length = _by_mask(module, args, kwargs) if held else None
+        for layer in held:
             own = layer.cumulative_length is None or isinstance(layer.keys, FakeTensor)
             if length is not None or own:
                 layer.cumulative_length = layer.keys.shape[-2] if length is None else length
@@ -142,12 +125,12 @@ def _windows(arguments: Any) -> Iterator[tuple[Any, list[Any]]]:
     """Return caches that have only sliding windows, with the layers that have seen tokens."""
     leaves = pytree.tree_leaves(arguments, is_leaf=lambda one: hasattr(one, "layers"))
     for cache in leaves:
-        layers = getattr(cache, "layers", None)
-        if not isinstance(layers, list):
+        every = getattr(cache, "layers", None)
+        if not isinstance(every, list):
             continue
-        if not all(getattr(layer, "is_sliding", False) for layer in layers):
+        if not all(getattr(layer, "is_sliding", False) for layer in every):
             continue
-        yield cache, [layer for layer in layers if _is_window(layer)]
+        yield cache, [layer for layer in every if _is_window(layer)]
 
 
 def _is_window(layer: Any) -> bool:
@@ -165,7 +148,7 @@ def check(module: Any, args: Any, kwargs: Mapping[str, Any], shapes: Any) -> Non
     Raises:
         UsageError: A window is full, or the attention mask has another number of columns.
     """
-    filled = [(cache, layer) for cache, layers in _windows((args, kwargs)) for layer in layers]
+    filled = [(cache, layer) for cache, held in _windows((args, kwargs)) for layer in held]
     if not filled:
         return
     counted = _by_mask(module, args, kwargs)
@@ -209,8 +192,8 @@ def _is_independent(module: Any, args: Any, kwargs: Mapping[str, Any]) -> bool:
     found = []
     for more in (0, 1, 1000):
         call = inputs.copied((args, kwargs))
-        for _, layers in _windows(call):
-            for layer in layers:
+        for _, held in _windows(call):
+            for layer in held:
                 layer.cumulative_length = layer.keys.shape[-2] + more
         try:
             with torch.no_grad(), torch.random.fork_rng(devices=()):

@@ -498,6 +498,24 @@ class TestCaches:
             got = program.module()(x, self.hybrid())
         assert all(map(torch.equal, got, Step()(x, self.hybrid())))
 
+    def test_prompts_are_shorter_and_longer_than_a_kernel(self):
+        utils = self.transformers.cache_utils
+
+        class Prefill(torch.nn.Module):
+            def forward(self, x):
+                cache = utils.DynamicCache()
+                cache.layers = [utils.LinearAttentionLayer()]
+                seen = cache.layers[0].update_conv_state(x, conv_kernel_size=4)
+                return seen[..., -x.shape[-1] :], cache.layers[0].conv_states[0]
+
+        for size in (2, 6):
+            x = torch.randn(1, 2, size)
+            program = onnxport.export(Prefill().eval(), (x,), dynamic_shapes=({2: "tokens"},))
+            for tokens in (2, 3, 4, 5, 9):
+                x = torch.randn(1, 2, tokens)
+                assert all(map(torch.equal, program(x), Prefill()(x))), (size, tokens)
+        assert "any_prompt" not in utils.LinearAttentionLayer.update_conv_state.__qualname__
+
     def windows(self, length, *kinds):
         utils = self.transformers.cache_utils
         make = {"window": lambda: utils.DynamicSlidingWindowLayer(4), "full": utils.DynamicLayer}

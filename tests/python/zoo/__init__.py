@@ -3,5 +3,5 @@
 Too many for every run; after a change of lowerings or of the optimiser:
 
     python -m pytest tests/python/zoo/check.py        # an hour or two; -k hf_ or the like for less
-    python -m pytest tests/python/zoo/check_generate.py
+    python -m pytest tests/python/zoo/check_families.py
 """

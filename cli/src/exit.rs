@@ -64,6 +64,7 @@ impl Exit {
             Code::LOWER_NAME,
             Code::LOWER_SIZE,
             Code::OPTIMISE_NAME,
+            Code::FUNCTIONS_CLASS,
             Code::PLUGIN_TWICE,
             Code::PLUGIN_CHOICE,
             Code::PLUGIN_NEW,

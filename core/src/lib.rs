@@ -87,6 +87,8 @@ mod conversion;
 pub mod decompose;
 #[doc(hidden)]
 pub mod diff;
+#[doc(hidden)]
+pub mod functions;
 pub(crate) mod graph_access;
 #[doc(hidden)]
 pub mod host;

@@ -11,6 +11,7 @@ use std::path::Path;
 use crate::backend::{self, BackendOptions, Partitioned};
 use crate::decompose::{self, DecomposeOptions, Decomposed};
 use crate::diagnose::{Code, Diagnostic, Report, Severity};
+use crate::functions::{self, Selection};
 use crate::host::Host;
 use crate::ir::opset::{DEFAULT_OPSET, MAX_OPSET, MIN_OPSET};
 use crate::ir::{self, Model};
@@ -54,6 +55,8 @@ pub struct ConvertOptions {
     pub legalise: LegaliseOptions,
     /// Which backends take their parts of the model.
     pub backend: BackendOptions,
+    /// The modules that become local functions.
+    pub functions: Selection,
     /// Check the model against the rules of ONNX and the types that the program states.
     pub validate: bool,
     /// Convert a program whose weights are missing, to a model that waits for them.
@@ -238,6 +241,9 @@ pub fn convert(host: &Host, mut program: Program, options: &ConvertOptions) -> R
         partitioned = Some(backed.partitioned);
     }
     optimised.memory = optimise::order(&mut model, &optimising);
+    let functions = functions::functions(&mut model, &options.functions)?;
+    diagnostics.extend(functions.diagnostics);
+    optimised.functions = functions.made;
     optimised.outlined = optimise::outline(&mut model, &optimising);
     if options.guards {
         diagnostics.extend(check_sizes(&mut model, &effective));

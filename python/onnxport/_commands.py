@@ -166,9 +166,11 @@ def _name(word: str) -> str:
 
 
 def text(value: Any) -> str:
-    """Return a path as an option has it."""
+    """Return a path, or a class of modules, as an option has it."""
     if isinstance(value, os.PathLike):
         return os.fspath(value)
+    if isinstance(value, type):
+        return f"{value.__module__}.{value.__qualname__}"
     raise TypeError(f"an option is a {type(value).__name__}: a text, a number, a list or a path")
 
 

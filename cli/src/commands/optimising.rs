@@ -53,6 +53,13 @@ pub(crate) fn show(options: &Optimizing, done: &Optimised, outcome: &mut Outcome
         if done.applied == 1 { "1 patch".to_owned() } else { format!("{} patches", done.applied) },
         count(done.sweeps, "sweep")
     );
+    if !done.functions.is_empty() {
+        let functions = done.functions.iter();
+        let functions =
+            functions.map(|f| format!("{} ({}, {})", f.name, count(f.calls, "call"), count(f.nodes, "node")));
+        let functions = functions.collect::<Vec<_>>().join(", ");
+        let _ = writeln!(outcome.summary, "{}  {functions}", bold("functions"));
+    }
     if !done.unused.is_empty() {
         let unused = done.unused.iter().map(|unused| {
             let with = match &unused.with {

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::backends::Backends;
 use crate::decomposing::Decomposing;
+use crate::functions::Functions;
 use crate::metadata::MetadataOptions;
 use crate::optimizing::Optimizing;
 use crate::precision::Precision;
@@ -35,6 +36,9 @@ pub struct Converting {
     /// How to name the inputs and outputs of caches, and of a decoder after an encoder
     #[arg(long, value_enum, default_value_t, value_name = "CONVENTION")]
     pub naming: Convention,
+    /// Write modules as local functions: auto for modules that repeat, none, or those of these classes
+    #[arg(long, default_value_t, value_name = "auto|none|CLASS,...")]
+    pub functions: Functions,
     /// Add a Boolean output that tells at run time whether the sizes of the inputs satisfy the ranges and guards of the
     /// program
     #[arg(long)]
@@ -76,6 +80,7 @@ impl Default for Converting {
             validate: false,
             freeze_all: false,
             naming: Convention::default(),
+            functions: Functions::default(),
             emit_guards: false,
             targeting: Targeting::default(),
             verifying: Verifying::default(),
@@ -142,6 +147,7 @@ impl Converting {
             provenance: self.metadata.is_full(),
             validate: self.validate,
             guards: self.emit_guards,
+            functions: self.functions.0.clone(),
             ..ConvertOptions::default()
         })
     }

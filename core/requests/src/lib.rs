@@ -105,6 +105,7 @@ pub mod decomposing;
 pub mod diff;
 pub mod export;
 pub mod feeding;
+pub mod functions;
 pub mod holding;
 pub mod levels;
 pub mod llm;

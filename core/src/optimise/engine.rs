@@ -221,6 +221,7 @@ impl<'a> Engine<'a> {
             inlined: 0,
             outlined: 0,
             layouts: 0,
+            functions: Vec::new(),
             memory: None,
             stopped: self.stopped,
             places: explanation.finish(),
@@ -355,9 +356,17 @@ impl<'a> Engine<'a> {
         // Roots first, then inner nodes.
         let inner = matched.nodes.iter().copied().flatten().rev();
         let nodes = matched.roots.iter().copied().chain(inner);
-        let parts: Vec<OriginId> = nodes.filter_map(|node| self.model.graph.nodes[node].origin).collect();
+        let nodes: Vec<NodeId> = nodes.collect();
+        let parts: Vec<OriginId> =
+            nodes.iter().filter_map(|node| self.model.graph.nodes[*node].origin).collect();
+        let notes = &self.model.graph.notes.merged;
+        let further: Vec<OriginId> =
+            nodes.iter().filter_map(|node| notes.get(node)).flatten().copied().collect();
         let origin = self.merged.of(&mut self.model.origins, parts.into_iter());
         let gone = patch::apply(self.model, self.stated, &journal, &matched, &outputs, origin);
+        for node in &journal.nodes {
+            self.model.graph.record_origins(*node, &further);
+        }
         self.grow(index, journal.nodes.len(), gone);
         self.count(rule.plugin, false, index, journal.nodes.len() as i64 - gone as i64);
         Tried::Applied

@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::matched::Matched;
 use super::memory::Memory;
 use super::unused::Unused;
+use crate::functions::ModuleFunction;
 
 /// The applications of a rule or pass.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
@@ -71,6 +72,9 @@ pub struct Optimised {
     pub inlined: usize,
     /// The number of calls of local functions that replaced repeated stretches of nodes.
     pub outlined: usize,
+    /// The functions that stand for modules of the program.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub functions: Vec<ModuleFunction>,
     /// The number of nodes converted to another layout, which removed transposes.
     pub layouts: usize,
     /// The number of sweeps of the rules.
@@ -99,6 +103,7 @@ impl Optimised {
             && self.layouts == 0
             && self.inlined == 0
             && self.outlined == 0
+            && self.functions.is_empty()
     }
 
     /// Adds the record of a later run of the rules on the same model.

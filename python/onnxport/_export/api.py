@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 from onnxport import _errors
+from onnxport._export import functions as modules
 from onnxport._export import refused
 from onnxport._onnx_program import ONNXProgram
 from onnxport._operators.functions import Custom
@@ -58,6 +59,7 @@ def export(
     rules: Sequence[Rule] = (),
     passes: Sequence[Pass] = (),
     patches: Choice = "auto",
+    functions: str | Collection[str | type] | None = None,
 ) -> ONNXProgram:
     """Convert a model to ONNX.
 
@@ -97,7 +99,7 @@ def export(
         operator_export_type: Deprecated: only ONNX.
         do_constant_folding: Deprecated: see `optimize`.
         custom_opsets: Deprecated: plugins state the domains that they use.
-        export_modules_as_functions: Deprecated: modules are not kept as functions.
+        export_modules_as_functions: Deprecated: see `functions`.
         autograd_inlining: Deprecated: `torch.export` always inlines.
         options: Further options of `onnxport convert` by their names, such as `{"target": "onnx"}`.
         config: A file with further options in its table `[convert]`, like `onnxport.toml`. By
@@ -109,6 +111,8 @@ def export(
         patches: Replacements, during the capture, for functions that PyTorch cannot trace
             (`docs/patches.md`). `"auto"` uses those that the module calls if the plain capture
             fails or fixes a size, `"none"` uses none. Patches in a list are always used.
+        functions: The modules to write as local functions (`docs/functions.md`): `"auto"` for
+            those that repeat, `"none"`, or those of the classes in a list.
 
     Returns:
         The program; call it, save it, inspect it.
@@ -132,7 +136,6 @@ def export(
             operator_export_type=operator_export_type,
             do_constant_folding=do_constant_folding,
             custom_opsets=custom_opsets,
-            export_modules_as_functions=export_modules_as_functions,
             autograd_inlining=autograd_inlining,
         )
         work = job.Job(
@@ -146,6 +149,7 @@ def export(
                 "optimize": None if optimize else False,
                 "config": os.fspath(config) if isinstance(config, os.PathLike) else config,
                 "preset": preset,
+                "functions": modules.selected(functions, export_modules_as_functions),
                 **(options or {}),
             },
             plugins=tuple(map(os.fspath, plugins)),

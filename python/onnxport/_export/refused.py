@@ -21,10 +21,6 @@ _RULES: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "do_constant_folding": (("True",), "pass `optimize=False` to keep constants as they are"),
     "custom_opsets": (("None", "{}"), "domains come from the plugins and functions that use them"),
-    "export_modules_as_functions": (
-        ("False", "set()", "()", "[]"),
-        "modules are not kept as functions",
-    ),
     "autograd_inlining": (
         ("True",),
         "torch.export inlines autograd functions; register an operator instead",

@@ -653,8 +653,6 @@ class TestCalls:
         {"operator_export_type": torch.onnx.OperatorExportTypes.ONNX_ATEN},
         {"do_constant_folding": False},
         {"custom_opsets": {"own": 1}},
-        {"export_modules_as_functions": True},
-        {"export_modules_as_functions": {nn.Linear}},
         {"autograd_inlining": False},
     ],
 )
@@ -673,7 +671,6 @@ def test_what_says_nothing_is_accepted():
         operator_export_type=torch.onnx.OperatorExportTypes.ONNX,
         do_constant_folding=True,
         custom_opsets={},
-        export_modules_as_functions=False,
         autograd_inlining=True,
     )
 

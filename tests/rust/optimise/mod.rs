@@ -12,6 +12,7 @@ mod generated;
 mod inlined;
 mod layouts;
 mod levels;
+mod modules;
 pub(crate) mod numeric;
 mod outlined;
 mod plugin;

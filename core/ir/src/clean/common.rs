@@ -25,6 +25,7 @@ pub(super) fn graph(graph: &mut Graph) -> usize {
             graph.values[*kept].ty.fill(dtype, shape);
         }
     }
+    graph.record_all_merged(&same);
     graph.replace_all(&same);
     count
 }

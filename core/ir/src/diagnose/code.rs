@@ -146,6 +146,10 @@ codes! {
     OPTIMISE_OPSET = "OP412";
     /// Dimensions with names of their own are equal in every run, and got one name.
     OPTIMISE_EQUAL_SIZES = "OP413";
+    /// The program calls no module of a class that is to become a function.
+    FUNCTIONS_CLASS = "OP414";
+    /// A module did not become a function.
+    FUNCTIONS_CUT = "OP415";
     /// The backend that was asked for does not exist, or two plugins have it.
     BACKEND_UNKNOWN = "OP501";
     /// The stated capabilities of a backend are malformed.

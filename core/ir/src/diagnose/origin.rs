@@ -80,6 +80,8 @@ pub struct ModuleCall {
     pub path: Name,
     /// Its class, `torch.nn.modules.linear.Linear`.
     pub class: Name,
+    /// How many times the module was called before, if the program records it.
+    pub repeat: u32,
 }
 
 impl Origin {

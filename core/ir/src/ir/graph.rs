@@ -299,6 +299,36 @@ impl Graph {
         }
     }
 
+    /// Records that the nodes which make the values behind `same` stand for equal nodes, those in front.
+    pub fn record_all_merged(&mut self, same: &FxHashMap<ValueId, ValueId>) {
+        let mut pairs: Vec<(ValueId, ValueId)> = same.iter().map(|(twin, kept)| (*twin, *kept)).collect();
+        pairs.sort_unstable();
+        for (twin, kept) in pairs {
+            self.record_merged(twin, kept);
+        }
+    }
+
+    /// Records that the node which makes `kept` stands for the equal node which makes `twin`.
+    fn record_merged(&mut self, twin: ValueId, kept: ValueId) {
+        let (Def::Node(twin, _), Def::Node(kept, _)) = (self.values[twin].def, self.values[kept].def) else {
+            return;
+        };
+        let mut origins = self.notes.merged.get(&twin).cloned().unwrap_or_default();
+        origins.extend(self.nodes[twin].origin);
+        self.record_origins(kept, &origins);
+    }
+
+    /// Records further origins of `node`, besides its own.
+    pub fn record_origins(&mut self, node: NodeId, origins: &[OriginId]) {
+        let own = self.nodes[node].origin;
+        for origin in origins.iter().filter(|origin| own != Some(**origin)) {
+            let known = self.notes.merged.entry(node).or_default();
+            if !known.contains(origin) {
+                known.push(*origin);
+            }
+        }
+    }
+
     /// The number of nodes, nested blocks included.
     pub fn node_count(&self) -> usize {
         self.nodes.iter().filter(|(_, n)| n.block.is_some()).count()

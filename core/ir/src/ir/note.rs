@@ -7,6 +7,7 @@ use onnxport_proto::{DeviceConfigurationProto, NodeDeviceConfigurationProto, Tra
 use rustc_hash::FxHashMap;
 
 use super::{BlockId, NodeId, ValueId};
+use crate::diagnose::OriginId;
 use crate::sym::Dim;
 
 /// Documentation and metadata of anything.
@@ -81,6 +82,8 @@ pub struct Notes {
     pub values: FxHashMap<ValueId, ValueNote>,
     /// By block.
     pub blocks: FxHashMap<BlockId, BlockNote>,
+    /// The origins of equal nodes that a node stands for since they were merged into it, each once.
+    pub merged: FxHashMap<NodeId, Vec<OriginId>>,
     /// How the model spells extents that are simpler than it says.
     pub dims: FxHashMap<Dim, String>,
 }

@@ -55,7 +55,7 @@ pub fn origin<'e>(said: impl Fn(&str) -> Option<&'e str>) -> Option<(Origin, Opt
     let mut classes = python::read_list(said(CLASSES)?)?;
     let (node, target) = (scopes.pop()?, classes.pop()?);
     let calls = scopes.into_iter().zip(classes);
-    let calls = calls.map(|(path, class)| ModuleCall { path: path.into(), class: class.into() });
+    let calls = calls.map(|(path, class)| ModuleCall { path: path.into(), class: class.into(), repeat: 0 });
     let modules: Vec<ModuleCall> = calls.collect();
     let innermost = modules.last().filter(|call| !call.path.starts_with("_empty_nn_module_stack"));
     let trace = said(STACK).unwrap_or_default();
@@ -115,7 +115,7 @@ mod tests {
     const TRACE: &str = "File \"/home/me/m.py\", line 6, in forward\n    y = s.fc(x)\n  File \"/lib/python3/l.py\", line 1, in f";
 
     fn linear() -> Origin {
-        let call = |path: &str, class: &str| ModuleCall { path: path.into(), class: class.into() };
+        let call = |path: &str, class: &str| ModuleCall { path: path.into(), class: class.into(), repeat: 0 };
         let place = Place {
             target: "aten.linear.default".into(),
             modules: [call("", "__main__.M"), call("fc@1", "torch.nn.Linear")].into(),

@@ -47,6 +47,7 @@ pub(super) fn sizes(graph: &mut Graph) -> usize {
     let mut scopes = Scopes { seen: FxHashMap::default(), same: FxHashMap::default() };
     scopes.block(graph, graph.main());
     let same = scopes.same;
+    graph.record_all_merged(&same);
     graph.replace_all(&same);
     same.len()
 }

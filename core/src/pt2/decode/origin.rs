@@ -57,8 +57,11 @@ impl Decoder {
 fn module_calls(stack: &str) -> Vec<ModuleCall> {
     let call = |entry: &str| {
         // A class may contain commas, but the two fields before it do not.
-        let mut fields = entry.splitn(3, ',').skip(1);
-        Some(ModuleCall { path: fields.next()?.into(), class: fields.next()?.into() })
+        let mut fields = entry.splitn(3, ',');
+        let (key, path, class) = (fields.next()?, fields.next()?, fields.next()?);
+        // The key of a further call ends with its number: `L__self___fc@1`.
+        let repeat = key.rsplit_once('@').and_then(|(_, number)| number.parse().ok()).unwrap_or(0);
+        Some(ModuleCall { path: path.into(), class: class.into(), repeat })
     };
     stack.split(';').filter_map(call).collect()
 }
@@ -87,5 +90,8 @@ mod tests {
         assert_eq!(innermost_module(&format!("{hook},{hook},{hook}")), Default::default());
         let paths: Vec<_> = module_calls(stack).into_iter().map(|call| call.path).collect();
         assert_eq!(paths, ["", "fc@1"]);
+        let calls = module_calls("L__self__,,M;L__self___fc@2,fc,Linear;L__self___fc.a@12,fc.a,A");
+        let repeats: Vec<_> = calls.into_iter().map(|call| (call.path.to_string(), call.repeat)).collect();
+        assert_eq!(repeats, [(String::new(), 0), ("fc".to_owned(), 2), ("fc.a".to_owned(), 12)]);
     }
 }

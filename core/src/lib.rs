@@ -127,6 +127,8 @@ pub mod session;
 #[doc(hidden)]
 pub mod sizes;
 #[doc(hidden)]
+pub mod states;
+#[doc(hidden)]
 pub mod taps;
 #[doc(hidden)]
 pub mod verify;

@@ -19,13 +19,14 @@ use crate::legalise::{self, LegaliseOptions, Legalised};
 use crate::lower::{self, LowerOptions, OutputNames};
 use crate::meta::{self, Checked};
 use crate::normalise;
-use crate::onnx::{CHANGED_KEY, FIXED_KEY, GUARDS_KEY, SIZES_KEY, SizeRanges};
+use crate::onnx::{CHANGED_KEY, DROPPED_KEY, FIXED_KEY, GUARDS_KEY, SIZES_KEY, SizeRanges};
 use crate::optimise::{self, Level, OptimiseOptions, Optimised};
 use crate::precision::{self, Changed, PrecisionOptions};
 use crate::program::Program;
 use crate::provenance;
 use crate::pt2::{self, Archive};
 use crate::sizes::{self, AxisSize, InputAxis, Naming};
+use crate::states::{self, StateChoice};
 use crate::tidy;
 use crate::trace::{self, Stage};
 use crate::valid;
@@ -57,6 +58,8 @@ pub struct ConvertOptions {
     pub backend: BackendOptions,
     /// The modules that become local functions.
     pub functions: Selection,
+    /// What becomes of buffers, parameters and inputs that the program writes to.
+    pub state: StateChoice,
     /// Check the model against the rules of ONNX and the types that the program states.
     pub validate: bool,
     /// Convert a program whose weights are missing, to a model that waits for them.
@@ -175,7 +178,8 @@ pub fn convert(host: &Host, mut program: Program, options: &ConvertOptions) -> R
     if options.provenance {
         provenance::print_calls(&mut program, &host.schemas);
     }
-    let program = clock.time("normalise", || normalise::normalise(program, &host.schemas))?;
+    let mut program = clock.time("normalise", || normalise::normalise(program, &host.schemas))?;
+    let dropped = states::apply(&mut program, options.state)?;
     let about = options.provenance.then(|| provenance::graph(&program));
     let opset = options.lower.opset;
     let lowering = LowerOptions { provenance: options.provenance, ..options.lower.clone() };
@@ -188,6 +192,9 @@ pub fn convert(host: &Host, mut program: Program, options: &ConvertOptions) -> R
         let main = model.graph.main();
         model.graph.notes.blocks.insert(main, ir::BlockNote { name: String::new(), about });
     }
+    if !dropped.states.is_empty() {
+        model.metadata.push((DROPPED_KEY.to_owned(), serde_json::json!(dropped.states).to_string()));
+    }
     if !fixed.is_empty() {
         model.metadata.push((FIXED_KEY.to_owned(), serde_json::json!(fixed).to_string()));
     }
@@ -196,6 +203,7 @@ pub fn convert(host: &Host, mut program: Program, options: &ConvertOptions) -> R
         model.metadata.push((SIZES_KEY.to_owned(), serde_json::json!(sizes).to_string()));
     }
     let (mut diagnostics, mut stated) = (effective.diagnostics(), lowered.stated);
+    diagnostics.extend(dropped.diagnostics);
     diagnostics.extend(lowered.diagnostics);
     diagnostics.extend(note);
     clock.time("tidy", || {

@@ -67,7 +67,10 @@ fn dropped(state: &DroppedState, origin: Option<OriginId>) -> Diagnostic {
         state.kind, state.name
     );
     let message = if state.kind == "input" {
-        format!("`--state drop`: the model does not return the value that the program writes to the input `{}`", state.name)
+        format!(
+            "`--state drop`: the model does not return the value that the program writes to the input `{}`",
+            state.name
+        )
     } else {
         message
     };

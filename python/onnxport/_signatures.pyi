@@ -240,6 +240,8 @@ class Convert(Command):
         validate: bool | None = None,
         freeze_all: bool | None = None,
         naming: Literal["torch", "huggingface", "genai", "flat"] | None = None,
+        functions: _Free | None = None,
+        state: Literal["io", "refuse", "drop"] | None = None,
         emit_guards: bool | None = None,
         target: _Path | None = None,
         no_verify: bool | None = None,
@@ -341,6 +343,10 @@ class Convert(Command):
                 the example inputs; sizes of --dim take precedence.
             naming: How to name the inputs and outputs of caches, and of a decoder after an
                 encoder.
+            functions: Write modules as local functions: auto for modules that repeat, none,
+                or those of these classes.
+            state: What becomes of buffers, parameters and inputs that the program writes
+                to.
             emit_guards: Add a Boolean output that tells at run time whether the sizes of
                 the inputs satisfy the ranges and guards of the program.
             target: The runtime to target: onnxruntime, onnxruntime-cpu, onnx (any
@@ -808,6 +814,8 @@ class Package(Command):
         validate: bool | None = None,
         freeze_all: bool | None = None,
         naming: Literal["torch", "huggingface", "genai", "flat"] | None = None,
+        functions: _Free | None = None,
+        state: Literal["io", "refuse", "drop"] | None = None,
         emit_guards: bool | None = None,
         target: _Path | None = None,
         no_verify: bool | None = None,
@@ -903,6 +911,10 @@ class Package(Command):
                 the example inputs; sizes of --dim take precedence.
             naming: How to name the inputs and outputs of caches, and of a decoder after an
                 encoder.
+            functions: Write modules as local functions: auto for modules that repeat, none,
+                or those of these classes.
+            state: What becomes of buffers, parameters and inputs that the program writes
+                to.
             emit_guards: Add a Boolean output that tells at run time whether the sizes of
                 the inputs satisfy the ranges and guards of the program.
             target: The runtime to target: onnxruntime, onnxruntime-cpu, onnx (any

@@ -27,6 +27,7 @@ pub(crate) fn signature(py: Python<'_>, model: PyBackedBytes) -> PyResult<String
         "inputs": found.inputs.iter().map(input).collect::<Vec<_>>(),
         "outputs": found.outputs.iter().map(port).collect::<Vec<_>>(),
         "sizes": found.sizes,
+        "in_place": found.in_place,
         "states": found.states.iter().map(state).collect::<Vec<_>>(),
     });
     Ok(said.to_string())

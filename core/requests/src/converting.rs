@@ -8,6 +8,7 @@ use onnxport_core::ir::opset::DEFAULT_OPSET;
 use onnxport_core::lower::{LowerOptions, Naming};
 use onnxport_core::pipeline::ConvertOptions;
 use onnxport_core::program::Program;
+use onnxport_core::states::StateChoice;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +40,9 @@ pub struct Converting {
     /// Write modules as local functions: auto for modules that repeat, none, or those of these classes
     #[arg(long, default_value_t, value_name = "auto|none|CLASS,...")]
     pub functions: Functions,
+    /// What becomes of buffers, parameters and inputs that the program writes to
+    #[arg(long, value_enum, default_value_t, value_name = "CHOICE")]
+    pub state: State,
     /// Add a Boolean output that tells at run time whether the sizes of the inputs satisfy the ranges and guards of the
     /// program
     #[arg(long)]
@@ -81,6 +85,7 @@ impl Default for Converting {
             freeze_all: false,
             naming: Convention::default(),
             functions: Functions::default(),
+            state: State::default(),
             emit_guards: false,
             targeting: Targeting::default(),
             verifying: Verifying::default(),
@@ -107,6 +112,20 @@ pub enum Convention {
     Genai,
     /// Outputs with _ for . in their paths
     Flat,
+}
+
+/// What becomes of values that a program writes to.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq, Serialize, ValueEnum)]
+#[schemars(inline)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// An input with the value before the call, and an output with the value after it
+    #[default]
+    Io,
+    /// An error with the line of each write
+    Refuse,
+    /// Each call starts from the first value, and the new value is not returned; a warning for each
+    Drop,
 }
 
 impl Converting {
@@ -148,6 +167,11 @@ impl Converting {
             validate: self.validate,
             guards: self.emit_guards,
             functions: self.functions.0.clone(),
+            state: match self.state {
+                State::Io => StateChoice::Pairs,
+                State::Refuse => StateChoice::Refuse,
+                State::Drop => StateChoice::Drop,
+            },
             ..ConvertOptions::default()
         })
     }

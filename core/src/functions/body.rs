@@ -29,8 +29,10 @@ pub(super) fn body(from: &Graph, form: &Canonical, inputs: &[usize], module: &st
 /// The name of a parameter or buffer below the module called `module`.
 fn name(graph: &Graph, value: ValueId, module: &str) -> Option<Name> {
     let name = graph.values[value].name.as_ref().filter(|_| graph.is_weight(value))?;
-    let below = name.strip_prefix(module)?.strip_prefix('.')?;
-    (!below.is_empty()).then(|| below.into())
+    // The names of parameters that became one are joined.
+    let below = |part: &'_ str| part.strip_prefix(module)?.strip_prefix('.').map(str::to_owned);
+    let below: Vec<String> = name.split('+').map(below).collect::<Option<_>>()?;
+    Some(below.join("+").into())
 }
 
 struct Copy<'a> {

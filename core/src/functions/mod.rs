@@ -175,7 +175,8 @@ impl Work<'_> {
             }
             let class = class.clone();
             match Region::around(&self.model.graph, &self.links, &self.owners, call, nodes) {
-                Ok(region) => {
+                None => {}
+                Some(Ok(region)) => {
                     let form = Canonical::of(&self.model.graph, &self.links, &region);
                     let place = *places.entry((class, form.text.clone())).or_insert(groups.len());
                     if place == groups.len() {
@@ -185,7 +186,7 @@ impl Work<'_> {
                         group.push(Candidate { call, region, form });
                     }
                 }
-                Err(breaks) => self.refuse(call, breaks),
+                Some(Err(breaks)) => self.refuse(call, breaks),
             }
         }
         for group in groups {

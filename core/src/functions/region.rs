@@ -26,8 +26,8 @@ struct Broken {
 }
 
 impl Region {
-    /// Returns the region of `nodes`, which belong to `call` and are in order. Nodes on paths that come back join it,
-    /// unless another module owns one of them.
+    /// Returns the region of `nodes`, which belong to `call` and are in order; `None` if there are none. Nodes on paths that
+    /// come back join it, unless another module owns one of them.
     ///
     /// # Errors
     /// A node of another module on a path that comes back.
@@ -37,28 +37,22 @@ impl Region {
         owners: &Owners,
         call: CallId,
         nodes: Vec<NodeId>,
-    ) -> Result<Self, NodeId> {
-        let (Some(first), Some(last)) = (nodes.first().copied(), nodes.last().copied()) else {
-            return Ok(Self::nowhere());
-        };
+    ) -> Option<Result<Self, NodeId>> {
+        let (first, last) = (nodes.first().copied()?, nodes.last().copied()?);
         let mut region = Self { nodes: nodes.into_iter().collect(), first, last };
         for round in 0.. {
             let Err(broken) = region.paths(graph, links) else { break };
             let foreign = broken.nodes.iter().find(|node| !owners.may_join(**node, call));
             if let Some(foreign) = foreign {
-                return Err(*foreign);
+                return Some(Err(*foreign));
             }
             if round == ROUNDS {
-                return Err(broken.one);
+                return Some(Err(broken.one));
             }
             // They are between the first and the last node.
             region.nodes.extend(broken.nodes);
         }
-        Ok(region)
-    }
-
-    fn nowhere() -> Self {
-        Self { nodes: FxHashSet::default(), first: NodeId::new(0), last: NodeId::new(0) }
+        Some(Ok(region))
     }
 
     /// The number of nodes.
@@ -106,8 +100,10 @@ impl Region {
     }
 
     fn span<'a>(&'a self, graph: &'a Graph) -> impl Iterator<Item = NodeId> + 'a {
-        let start = (!self.nodes.is_empty()).then_some(self.first);
-        std::iter::successors(start, |node| if *node == self.last { None } else { graph.next(*node) })
+        std::iter::successors(
+            Some(self.first),
+            |node| if *node == self.last { None } else { graph.next(*node) },
+        )
     }
 
     /// Returns the outside nodes between those of the region that do not depend on it.

@@ -363,7 +363,9 @@ impl<'a> Judge<'a> {
     /// What the program gives and the model does not.
     pub(super) fn missing(&self) -> Option<String> {
         let expected = self.case.expected.as_ref()?;
-        let lost = |name: &&str| !self.outputs.iter().any(|o| o.state.as_deref() == Some(*name));
+        let dropped = |name: &str| self.signature.dropped.iter().any(|state| state.name == name);
+        let lost =
+            |name: &&str| !dropped(name) && !self.outputs.iter().any(|o| o.state.as_deref() == Some(*name));
         let lost: Vec<&str> = expected.states.iter().map(|(name, _)| name.as_str()).filter(lost).collect();
         if !lost.is_empty() {
             return Some(format!("the program changes {}, the model does not", lost.join(", ")));

@@ -60,6 +60,7 @@ def export(
     passes: Sequence[Pass] = (),
     patches: Choice = "auto",
     functions: str | Collection[str | type] | None = None,
+    state: Literal["io", "refuse", "drop"] | None = None,
 ) -> ONNXProgram:
     """Convert a model to ONNX.
 
@@ -113,6 +114,9 @@ def export(
             fails or fixes a size, `"none"` uses none. Patches in a list are always used.
         functions: The modules to write as local functions (`docs/functions.md`): `"auto"` for
             those that repeat, `"none"`, or those of the classes in a list.
+        state: What becomes of buffers, parameters and inputs that the module writes to
+            (`docs/state.md`): `"io"` makes each an input and an output, and is the default,
+            `"refuse"` fails, `"drop"` keeps the first value and warns.
 
     Returns:
         The program; call it, save it, inspect it.
@@ -149,6 +153,7 @@ def export(
                 "optimize": None if optimize else False,
                 "config": os.fspath(config) if isinstance(config, os.PathLike) else config,
                 "preset": preset,
+                "state": state,
                 "functions": modules.selected(functions, export_modules_as_functions),
                 **(options or {}),
             },

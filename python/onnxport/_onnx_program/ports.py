@@ -37,6 +37,14 @@ class State:
 
 
 @dataclass(frozen=True)
+class InPlace:
+    """An input and an output that a runtime may keep in the same memory."""
+
+    input: str
+    output: str
+
+
+@dataclass(frozen=True)
 class SizeRange:
     """The sizes that a dimension may have: `min`, `min + step` and so on up to `max`.
 
@@ -81,6 +89,7 @@ class Ports:
     outputs: tuple[Port, ...]
     states: tuple[State, ...]
     sizes: Sizes = Sizes()
+    in_place: tuple[InPlace, ...] = ()
 
     @classmethod
     def of(cls, model: bytes) -> Ports:
@@ -94,6 +103,7 @@ class Ports:
             tuple(_port(**one) for one in found["outputs"]),
             tuple(State(**one) for one in found["states"]),
             Sizes.of(found["sizes"]),
+            tuple(InPlace(**one) for one in found["in_place"]),
         )
 
     @property

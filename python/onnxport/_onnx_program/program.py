@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from onnxport._commands import Result
     from onnxport._export.capture import Capture
     from onnxport._export.patches import Used
-    from onnxport._onnx_program.ports import Sizes
+    from onnxport._onnx_program.ports import InPlace, Sizes
     from onnxport._operators.rules import Pass, Rule
 
 
@@ -161,6 +161,11 @@ class ONNXProgram(HeldModel):
     def states(self) -> dict[str, Any]:
         """The states of the model between calls, by name."""
         return self._running().states
+
+    @property
+    def in_place(self) -> tuple[InPlace, ...]:
+        """The inputs and outputs that may share memory: states, and caches that are updated."""
+        return self.ports.in_place
 
     @property
     def sizes(self) -> Sizes:

@@ -5,6 +5,7 @@ use onnxport_core::diagnose::{Code, ModuleCall, Origin, Place, Severity};
 use onnxport_core::functions::{DOMAIN, Functions, ModuleFunction, Selection, functions};
 use onnxport_core::inline::inline;
 use onnxport_core::ir::Model;
+use onnxport_core::tensor::{DType, LazyTensor};
 use onnxport_core::tidy;
 use onnxport_core::valid::{Stated, validate};
 use onnxport_ir::ops::{Limits, run};
@@ -207,15 +208,17 @@ fn two_modules_that_need_each_other_are_not_both_cut() {
 
 #[test]
 fn four_bit_weights_are_read_outside() {
-    let text = LAYERS.replace(
-        "%two: f32[] = [2]",
-        "%two: f32[] = [2]\n  constant %k.weight: i4[3] = [1, 2, 3]\n  constant %s.weight: f32[] = [2]",
+    let text = LAYERS.replace("opset 20", "opset 21").replace(
+        "constant %two",
+        "constant %k.weight: i4[3] = ...\n  constant %s.weight: f32[] = [2]\n  constant %two",
     );
     let text = text
-        .replace("opset 20", "opset 21")
-        .replace("  %a1:", "  %a0: f32[3] = DequantizeLinear(%k.weight, %s.weight)\n  %a1:");
-    let text = text.replace("Mul(%start, %layers.0.weight)", "Mul(%start, %a0)");
-    let (model, done) = cut(&owned(&text, &format!("{OF_LAYERS}a0: layers.0=Layer\n")), &class(&["Layer"]));
+        .replace("  %a1:", "  %a0: f32[3] = DequantizeLinear(%k.weight, %s.weight)\n  %a1:")
+        .replace("Mul(%start, %layers.0.weight)", "Mul(%start, %a0)");
+    let mut before = owned(&text, &format!("{OF_LAYERS}a0: layers.0=Layer\n"));
+    let codes = before.graph.initializers.iter_mut().find(|constant| constant.data.dtype == DType::I4);
+    codes.expect("the codes").data = LazyTensor::inline(DType::I4, vec![3], vec![0x21, 0x03]);
+    let (model, done) = cut(&before, &class(&["Layer"]));
     assert_eq!(done.made, [made("Layer", 4, 2)], "{}", model.to_text());
 }
 

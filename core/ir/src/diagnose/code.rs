@@ -120,6 +120,10 @@ codes! {
     LOWER_DYNAMIC = "OP311";
     /// The program records no size of an axis that is to be frozen to its size in the example inputs.
     LOWER_UNSIZED = "OP312";
+    /// The program writes to a buffer, a parameter or an input, which the user refuses.
+    STATE_REFUSED = "OP313";
+    /// The program writes to a buffer, a parameter or an input, and the model does not return the new value.
+    STATE_DROPPED = "OP314";
     /// The graph breaks a rule of ONNX or contradicts the program.
     VALIDATE = "OP401";
     /// A rule's patch was not sound: a type, a shape, a use or an operator. The graph was left as it was.

@@ -6,6 +6,30 @@ use serde::{Deserialize, Serialize};
 /// The key under which a model lists its states.
 pub const STATE_KEY: &str = "onnxport.state";
 
+/// The key under which a model lists what its program writes to and the model does not: [`DroppedState`].
+pub const DROPPED_KEY: &str = "onnxport.dropped";
+
+/// The key under which a model lists the pairs of an input and an output that may share memory: [`InPlace`].
+pub const IN_PLACE_KEY: &str = "onnxport.in_place";
+
+/// A buffer, parameter or input that the program writes to, and whose new value the model does not return.
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct DroppedState {
+    /// `buffer`, `parameter` or `input`.
+    pub kind: String,
+    /// The fully qualified name, or the placeholder of a user input.
+    pub name: String,
+}
+
+/// An input and an output that a runtime may keep in the same memory.
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct InPlace {
+    /// The name of the input.
+    pub input: String,
+    /// The name of the output.
+    pub output: String,
+}
+
 /// The key under which a model lists the weights that are still to be given.
 pub const UNBOUND_KEY: &str = "onnxport.unbound";
 

@@ -25,9 +25,9 @@ use prost::Message;
 
 pub use beside::Beside;
 pub use metadata::{
-    AxisSize, CHANGED_KEY, FIXED_KEY, GUARDS_KEY, GuardOutput, NODE_KEY, RESULTS_KEY, SIZES_KEY, SOURCE_KEY,
-    SOURCES_KEY, STATE_KEY, SizeCondition, SizeRange, SizeRanges, SourceFile, UNBOUND_KEY, UNBOUND_LOCATION,
-    UnboundEntry,
+    AxisSize, CHANGED_KEY, DROPPED_KEY, DroppedState, FIXED_KEY, GUARDS_KEY, GuardOutput, IN_PLACE_KEY,
+    InPlace, NODE_KEY, RESULTS_KEY, SIZES_KEY, SOURCE_KEY, SOURCES_KEY, STATE_KEY, SizeCondition, SizeRange,
+    SizeRanges, SourceFile, UNBOUND_KEY, UNBOUND_LOCATION, UnboundEntry,
 };
 pub use signature::{Extent, Port, Signature, State, further_outputs};
 pub use waiting::{check_waiting, waiting};

@@ -11,7 +11,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::{
-    AxisSize, FIXED_KEY, GUARDS_KEY, GuardOutput, OnnxFile, SIZES_KEY, STATE_KEY, SizeRanges, invalid,
+    AxisSize, DROPPED_KEY, DroppedState, FIXED_KEY, GUARDS_KEY, GuardOutput, IN_PLACE_KEY, InPlace, OnnxFile,
+    SIZES_KEY, STATE_KEY, SizeRanges, invalid,
 };
 use crate::diagnose::{Code, Diagnostic};
 use crate::tensor::{DType, MappedFile};
@@ -29,6 +30,10 @@ pub struct Signature {
     pub fixed: Vec<AxisSize>,
     /// The sizes that the model takes, from the metadata `onnxport.sizes`.
     pub sizes: SizeRanges,
+    /// What the program writes to and the model does not, from the metadata `onnxport.dropped`.
+    pub dropped: Vec<DroppedState>,
+    /// The inputs and outputs that may share memory, from the metadata `onnxport.in_place`.
+    pub in_place: Vec<InPlace>,
     /// The output that checks the sizes, from the metadata `onnxport.guards`.
     pub guard: Option<GuardOutput>,
 }
@@ -167,6 +172,8 @@ impl Signature {
             states: listed(metadata, STATE_KEY)?,
             fixed: listed(metadata, FIXED_KEY)?,
             sizes: listed(metadata, SIZES_KEY)?,
+            dropped: listed(metadata, DROPPED_KEY)?,
+            in_place: listed(metadata, IN_PLACE_KEY)?,
             guard: listed(metadata, GUARDS_KEY)?,
         })
     }

@@ -3,13 +3,14 @@
 use onnxport_proto::StringStringEntryProto;
 use serde::Serialize;
 
+use super::in_place;
 use super::names::{GraphNames, Names};
 use super::plan::{Plan, Weight};
 use super::{Metadata, WriteOptions};
 use crate::Name;
 use crate::diagnose::OriginId;
 use crate::ir::{Graph, Model, NodeId};
-use crate::onnx::{NODE_KEY, RESULTS_KEY, SOURCES_KEY, STATE_KEY, UNBOUND_KEY, torch};
+use crate::onnx::{IN_PLACE_KEY, InPlace, NODE_KEY, RESULTS_KEY, SOURCES_KEY, STATE_KEY, UNBOUND_KEY, torch};
 
 #[derive(Serialize)]
 struct StateEntry<'a> {
@@ -36,7 +37,21 @@ pub(super) fn model(model: &Model, names: &Names) -> Vec<StringStringEntryProto>
             name: &state.name,
         })
         .collect();
-    let mut entries: Vec<_> = model.metadata.iter().map(|(k, v)| entry(k, v)).collect();
+    // Pairs that were read may not be any more.
+    let stated = model.metadata.iter().filter(|(key, _)| key != IN_PLACE_KEY);
+    let mut entries: Vec<_> = stated.map(|(k, v)| entry(k, v)).collect();
+    let was_read = model.header.is_some() && model.metadata.iter().all(|(key, _)| key != IN_PLACE_KEY);
+    let pairs = if was_read { Vec::new() } else { in_place::pairs(model) };
+    let pairs: Vec<InPlace> = pairs
+        .into_iter()
+        .map(|(input, place)| InPlace {
+            input: names.graph.value(input).to_owned(),
+            output: outputs.get(place).map_or(String::new(), |output| output.name.to_string()),
+        })
+        .collect();
+    if !pairs.is_empty() {
+        entries.push(entry(IN_PLACE_KEY, serde_json::to_string(&pairs).unwrap_or_default()));
+    }
     if !states.is_empty() {
         // Strings always serialise.
         entries.push(entry(STATE_KEY, serde_json::to_string(&states).unwrap_or_default()));

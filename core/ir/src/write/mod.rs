@@ -9,6 +9,7 @@ mod checking;
 mod constants;
 mod encode;
 mod flush;
+mod in_place;
 pub mod interrupt;
 pub mod manifest;
 mod message;

@@ -377,7 +377,11 @@ fn states_are_inputs_with_defaults() {
     let proto = read(&path);
     let metadata: Vec<_> = proto.metadata_props.iter().map(|e| (e.key(), e.value())).collect();
     let state = r#"[{"input":"steps","output":"steps_next","kind":"buffer","name":"counter.steps"}]"#;
-    assert_eq!(metadata, [("aaa", "2"), ("onnxport.state", state), ("zzz", "1")]);
+    let pair = r#"[{"input":"steps","output":"steps_next"}]"#;
+    assert_eq!(
+        metadata,
+        [("aaa", "2"), ("onnxport.in_place", pair), ("onnxport.state", state), ("zzz", "1")]
+    );
     let graph = proto.graph.unwrap();
     assert_eq!(graph.initializer[0].name(), graph.input[0].name());
     assert_eq!(graph.initializer[0].raw_data(), f32s(&[1.0, 2.0]));

@@ -1,0 +1,152 @@
+"""What becomes of buffers that a module writes to: `--state`."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+import torch
+from torch import nn
+
+import onnxport
+
+
+class Running(nn.Module):
+    """Has running statistics, a counter, and a cache that it writes to in place."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(3))
+        self.register_buffer("count", torch.zeros((), dtype=torch.int64))
+        self.register_buffer("cache", torch.zeros(4, 3))
+
+    def forward(self, x, at):
+        self.mean.mul_(0.5).add_(x.mean(0), alpha=0.5)
+        self.count += 1
+        self.cache.index_copy_(0, at, x)
+        return x - self.mean, self.cache.sum() + self.count
+
+
+class Outer(nn.Module):
+    """Has the buffers in a module of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = Running()
+
+    def forward(self, x, at):
+        return self.inner(x * 2, at)
+
+
+class Read(nn.Module):
+    """Reads the old value of a buffer after it was replaced."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("last", torch.zeros(3))
+
+    def forward(self, x):
+        old = self.last.clone()
+        self.last.copy_(x * 2 + old)
+        return torch.sin(old) + x
+
+
+def calls() -> list[tuple[torch.Tensor, torch.Tensor]]:
+    torch.manual_seed(0)
+    return [(torch.randn(2, 3), torch.tensor([step % 3, 3])) for step in range(3)]
+
+
+def exported(module: nn.Module, *args, **options) -> onnxport.ONNXProgram:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return onnxport.export(module.eval(), args, **options)
+
+
+@pytest.mark.parametrize("functions", ["none", [Running]])
+def test_states_are_kept_over_three_steps(functions):
+    program = exported(Outer(), *calls()[0], state="io", verify=True, functions=functions)
+    reference = Outer()
+    for call in calls():
+        expected, found = reference(*call), program(*call)
+        for one, other in zip(expected, found, strict=True):
+            torch.testing.assert_close(one, other)
+    for name, value in reference.named_buffers():
+        torch.testing.assert_close(program.states[name], value)
+    assert {pair.input for pair in program.in_place} == {
+        name for name, _ in reference.named_buffers()
+    }
+
+
+def test_pairs_that_may_share_memory_do(tmp_path: Path):
+    path = tmp_path / "model.onnx"
+    program = exported(Running(), *calls()[0], f=path)
+    pairs = {(pair.input, pair.output) for pair in program.in_place}
+    assert pairs == {(name, f"{name}.next") for name in ("mean", "count", "cache")}
+    metadata = {entry.key: entry.value for entry in onnx.load(path).metadata_props}
+    stated = json.loads(metadata["onnxport.in_place"])
+    assert {(pair["input"], pair["output"]) for pair in stated} == pairs
+    # Inputs and outputs are bound to the same memory.
+    session = ort.InferenceSession(path, providers=["CPUExecutionProvider"])
+    reference = Running()
+    kept = {name: value.numpy().copy() for name, value in Running().named_buffers()}
+    memory = {name: ort.OrtValue.ortvalue_from_numpy(value) for name, value in kept.items()}
+    results = [port.name for port in session.get_outputs() if not port.name.endswith(".next")]
+    for call in calls():
+        binding = session.io_binding()
+        for name, value in zip(("x", "at"), call, strict=True):
+            binding.bind_cpu_input(name, value.numpy())
+        for name in results:
+            binding.bind_output(name)
+        for name, value in memory.items():
+            binding.bind_ortvalue_input(name, value)
+            binding.bind_ortvalue_output(f"{name}.next", value)
+        session.run_with_iobinding(binding)
+        found = binding.copy_outputs_to_cpu()[: len(results)]
+        for one, other in zip(reference(*call), found, strict=True):
+            np.testing.assert_allclose(one.numpy(), other, rtol=1e-5, atol=1e-6)
+    for name, value in reference.named_buffers():
+        np.testing.assert_allclose(memory[name].numpy(), value.numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_a_value_that_is_read_later_does_not_share_memory():
+    program = exported(Read(), torch.randn(3))
+    assert [state.name for state in program.ports.states] == ["last"]
+    assert program.in_place == ()
+
+
+def test_states_are_refused_with_their_lines():
+    with pytest.raises(onnxport.UnsupportedError) as caught:
+        exported(Running(), *calls()[0], state="refuse")
+    found = caught.value.diagnostics
+    assert [one.code for one in found] == ["OP313"] * 3
+    for name, code in (("mean", "self.mean.mul_"), ("count", "self.count += 1")):
+        (one,) = (one for one in found if f"`{name}`" in one.message)
+        assert code in str(one), str(one)
+    exported(nn.Linear(3, 3), torch.randn(2, 3), state="refuse")
+
+
+def test_dropped_states_keep_their_first_value(tmp_path: Path):
+    path = tmp_path / "model.onnx"
+    program = exported(Running(), *calls()[0], f=path, state="drop", verify=True)
+    assert [one.code for one in program.diagnostics if one.code == "OP314"] == ["OP314"] * 3
+    model = onnx.load(path)
+    assert [port.name for port in model.graph.input] == ["x", "at"]
+    assert len(model.graph.output) == 2
+    assert not program.ports.states
+    assert program.in_place == ()
+    dropped = json.loads(
+        next(one.value for one in model.metadata_props if one.key == "onnxport.dropped")
+    )
+    assert {(one["kind"], one["name"]) for one in dropped} == {
+        ("buffer", "mean"),
+        ("buffer", "count"),
+        ("buffer", "cache"),
+    }
+    for call in calls():
+        for one, other in zip(Running()(*call), program(*call), strict=True):
+            torch.testing.assert_close(one, other)

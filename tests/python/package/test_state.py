@@ -150,3 +150,67 @@ def test_dropped_states_keep_their_first_value(tmp_path: Path):
     for call in calls():
         for one, other in zip(Running()(*call), program(*call), strict=True):
             torch.testing.assert_close(one, other)
+
+
+def test_a_static_cache_is_written_in_place():
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(
+        vocab_size=32,
+        hidden_size=16,
+        intermediate_size=24,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        max_position_embeddings=16,
+    )
+    model = transformers.LlamaForCausalLM(config).eval()
+
+    def inputs(token: int, at: int) -> dict:
+        return {"input_ids": torch.tensor([[token]]), "cache_position": torch.tensor([at])}
+
+    def cache():
+        made = transformers.StaticCache(config=config, max_cache_len=8)
+        made.early_initialization(1, 1, 8, torch.float32, torch.device("cpu"))
+        return made
+
+    program = exported(
+        model, kwargs={**inputs(3, 0), "past_key_values": cache()}, functions="auto", verify=True
+    )
+    shared = {pair.input: pair.output for pair in program.in_place}
+    for layer in range(2):
+        for kind in ("key", "value"):
+            name = f"past_key_values_{kind}_cache_{layer}"
+            assert shared[name] == f"past_key_values.{layer}.{kind}"
+    # Three steps with each cache in one buffer.
+    session = ort.InferenceSession(
+        program.model_proto.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    memory, expected = {}, cache()
+    for port in session.get_inputs():
+        if port.name.startswith("past_key_values"):
+            kind = np.float32 if port.type == "tensor(float)" else np.int64
+            memory[port.name] = ort.OrtValue.ortvalue_from_numpy(np.zeros(port.shape, kind))
+    for at, token in enumerate((3, 5, 7)):
+        binding = session.io_binding()
+        names = {port.name for port in session.get_inputs()}
+        for name, value in inputs(token, at).items():
+            if name in names:
+                binding.bind_cpu_input(name, value.numpy())
+        for name, value in memory.items():
+            binding.bind_ortvalue_input(name, value)
+        for port in session.get_outputs():
+            if port.name in shared.values():
+                (name,) = (one for one, other in shared.items() if other == port.name)
+                binding.bind_ortvalue_output(port.name, memory[name])
+            else:
+                binding.bind_output(port.name)
+        session.run_with_iobinding(binding)
+        results = dict(
+            zip([port.name for port in session.get_outputs()], binding.get_outputs(), strict=True)
+        )
+        for name in memory.keys() - shared.keys():
+            memory[name] = results[f"{name}.next"]
+        with torch.no_grad():
+            wanted = model(**inputs(token, at), past_key_values=expected).logits
+        np.testing.assert_allclose(results["logits"].numpy(), wanted.numpy(), rtol=1e-4, atol=1e-5)

@@ -28,8 +28,10 @@ pub(super) fn pairs(model: &Model) -> Vec<(ValueId, usize)> {
         }
     }
     let (mut inputs, mut places) = (FxHashSet::default(), FxHashSet::default());
-    pairs.retain(|(input, place)| {
+    pairs.retain_mut(|(input, place)| {
         let Some(output) = outputs.get(*place).copied() else { return false };
+        // Where a value is returned again, that is a copy.
+        *place = outputs.iter().position(|other| *other == output).unwrap_or(*place);
         same_type(&graph.values[*input].ty, &graph.values[output].ty)
             && functions.shares(graph, *input, output, DEPTH)
             && inputs.insert(*input)
@@ -78,7 +80,8 @@ impl<'a> Functions<'a> {
     /// Whether `output` can be computed into the memory of `input`.
     fn shares(&self, graph: &Graph, input: ValueId, output: ValueId, depth: usize) -> bool {
         let Some((maker, place)) = maker(graph, output) else { return false };
-        if graph.is_returned(input) || graph.returned(output) != 1 {
+        let returned = graph.blocks[graph.main()].outputs().iter().filter(|other| **other == output);
+        if graph.is_returned(input) || graph.returned(output) != returned.count() {
             return false;
         }
         let Some(body) = self.body(&graph.nodes[maker]) else { return is_last(graph, input, output, maker) };
@@ -210,6 +213,11 @@ mod tests {
                 "  %a: f32[n, 3] = Mul(%old, %half)\n  %b: f32[n, 3] = Add(%a, %x)\n  output %b as new\n  output %a as y\n"
             ),
             pair
+        );
+        // The second output is a copy of the first one.
+        assert_eq!(
+            found("  %a: f32[n, 3] = Add(%old, %x)\n  output %a as y\n  output %a as new\n"),
+            [("old".to_owned(), "y".to_owned())]
         );
         // Another node may read it later.
         assert_eq!(

@@ -185,7 +185,9 @@ impl Text<'_> {
                 Ok(())
             }
             Attr::Blocks(blocks) => {
-                blocks.iter().for_each(|block| self.block(*block));
+                for block in blocks {
+                    self.block(*block);
+                }
                 Ok(())
             }
             _ => {

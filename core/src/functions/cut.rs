@@ -81,14 +81,14 @@ impl Known {
             && group.iter().all(agrees)
     }
 
-    /// Replaces the nodes of a module by a call; `None` if it has none.
+    /// Replaces the nodes of a module by a call.
     pub(super) fn call(
         &mut self,
         model: &mut Model,
         links: &Links,
         owners: &Owners,
         candidate: &Candidate,
-    ) -> Option<NodeId> {
+    ) -> NodeId {
         let Candidate { call, region, form } = candidate;
         let graph = &mut model.graph;
         let first = region.gather(graph, links);
@@ -120,7 +120,7 @@ impl Known {
             graph.remove_with_blocks(*node);
         }
         self.calls += 1;
-        Some(made)
+        made
     }
 
     pub(super) fn report(&self) -> ModuleFunction {

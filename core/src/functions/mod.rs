@@ -220,9 +220,7 @@ impl Work<'_> {
             }
             let Some(known) = self.known.get_mut(at) else { continue };
             let node = known.call(self.model, &self.links, &self.owners, &candidate);
-            if let Some(node) = node {
-                self.owners.enter(node, candidate.call);
-            }
+            self.owners.enter(node, candidate.call);
         }
     }
 

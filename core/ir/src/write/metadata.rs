@@ -40,7 +40,7 @@ pub(super) fn model(model: &Model, names: &Names) -> Vec<StringStringEntryProto>
     // Pairs that were read may not be any more.
     let stated = model.metadata.iter().filter(|(key, _)| key != IN_PLACE_KEY);
     let mut entries: Vec<_> = stated.map(|(k, v)| entry(k, v)).collect();
-    let was_read = model.header.is_some() && model.metadata.iter().all(|(key, _)| key != IN_PLACE_KEY);
+    let was_read = model.origin.is_imported() && model.metadata.iter().all(|(key, _)| key != IN_PLACE_KEY);
     let pairs = if was_read { Vec::new() } else { in_place::pairs(model) };
     let pairs: Vec<InPlace> = pairs
         .into_iter()

@@ -62,7 +62,7 @@ fn flattened<'h>(cx: &Rewrite<'h>, axis: &Attribute) -> Res<ValueRef<'h>> {
     let mut found = false;
     for operand in operands(cx.matched().root())? {
         let inner = made(Some(operand)).ok().filter(|node| {
-            let own = node.as_op(op::Concat).and_then(|concat| concat.axis()).zip(operand.rank());
+            let own = node.as_op(op::Concat).and_then(op::View::<op::Concat>::axis).zip(operand.rank());
             let own = own.map(|(own, rank)| axis_of(own, rank));
             operand.only_use().is_some() && own == Some(Ok(axis))
         });

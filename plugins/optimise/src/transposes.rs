@@ -73,7 +73,7 @@ fn joined<'h>(cx: &Rewrite<'h>, p: &Attribute, axis: &Attribute) -> Res<ValueRef
     let parts = operands(root)?;
     for part in &parts {
         let node = made(Some(*part))?;
-        let own = node.as_op(op::Transpose).and_then(|transpose| transpose.perm());
+        let own = node.as_op(op::Transpose).and_then(op::View::<op::Transpose>::perm);
         if own.as_deref() != Some(perm) || part.only_use().is_none() {
             return Err("another operand is not transposed in the same way, or has other readers".into());
         }

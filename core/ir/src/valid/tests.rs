@@ -1,7 +1,5 @@
 use super::{Stated, correct_misrecorded, validate};
-use crate::ir::{
-    Attr, Attribute, Def, Header, Model, ModelOrigin, NodeId, OpsetImport, Shape, Type, ValueId,
-};
+use crate::ir::{Attr, Attribute, Def, Model, ModelOrigin, NodeId, OpsetImport, Shape, Type, ValueId};
 use crate::ops::infer;
 use crate::sym::{Dim, Range};
 use crate::tensor::{DType, LazyTensor};
@@ -111,7 +109,7 @@ fn models_that_were_read_have_operators_of_onnx_runtime() {
     let norm =
         op(&mut bench.model, "SimplifiedLayerNormalization", &[bench.x, scale], &[("axis", Attr::Int(-1))]);
     assert_eq!(bench.messages(), ["SimplifiedLayerNormalization: opset 20 has no such operator"]);
-    bench.model.origin = ModelOrigin::Imported(Box::new(Header::default()));
+    bench.model.origin = ModelOrigin::Imported(Box::default());
     assert_eq!(bench.messages(), Vec::<String>::new());
     let made = bench.model.graph.nodes[norm].outputs[0].unwrap();
     assert_eq!(bench.model.graph.values[made].ty, bench.model.graph.values[bench.x].ty);
@@ -126,7 +124,7 @@ fn models_that_were_read_have_operators_of_onnx_runtime() {
 #[test]
 fn shapes_that_contradict_their_nodes_are_corrected() {
     let mut bench = Bench::new();
-    bench.model.origin = ModelOrigin::Imported(Box::new(Header::default()));
+    bench.model.origin = ModelOrigin::Imported(Box::default());
     let relu = op(&mut bench.model, "Relu", &[bench.x], &[]);
     let neg = {
         let made = bench.model.graph.nodes[relu].outputs[0].unwrap();

@@ -14,7 +14,7 @@ pub(crate) fn of(launch: &Launch<'_>) -> Option<Gemm> {
     // Row by row, a matrix is its transpose column by column, with its columns as rows.
     let side = |address, transposed: bool, rows: i32, columns: i32, step| Matrix {
         address,
-        transposed: transposed,
+        transposed,
         leading: if transposed { rows } else { columns },
         step,
     };

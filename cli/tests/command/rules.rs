@@ -141,7 +141,7 @@ fn a_rule_is_shown_with_what_it_does() {
     assert_eq!((nodes("before"), nodes("after")), (2, 0));
     let text = onnxport(&["rules", "negate_twice"]).stdout;
     let text = String::from_utf8(text).expect("text");
-    assert!(text.contains("The negative of a negative.") && text.contains("before\nopset"), "{text}");
+    assert!(text.contains("Removes two consecutive negations.") && text.contains("before\nopset"), "{text}");
     let unknown = onnxport(&["rules", "negate_thrice"]);
     assert_eq!(unknown.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&unknown.stderr).contains("unknown rule or pass `negate_thrice`"));

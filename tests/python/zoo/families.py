@@ -266,7 +266,12 @@ def build(family: str) -> nn.Module:
     """Return a small model of a family."""
     config = CONFIG_MAPPING[family]
     cls = getattr(transformers, FAMILIES[family])
-    return cls(config(**sizes(config, **FURTHER.get(family, {}))))
+    model = cls(config(**sizes(config, **FURTHER.get(family, {}))))
+    for name, weight in model.named_parameters():
+        # Zeros score all experts alike, and which of them are selected is not defined.
+        if "router" in name and not weight.any():
+            nn.init.normal_(weight, std=0.02)
+    return model
 
 
 def results() -> dict[str, str]:

@@ -182,6 +182,7 @@ static inline int onnxport_has(const onnxport_table *table, const uint64_t *prin
 #define ONNXPORT_GRAPH_OP_TRAIT_DISCONTINUOUS ((uint64_t)(1024))
 #define ONNXPORT_GRAPH_OP_TRAIT_NONEXPANSIVE ((uint64_t)(2048))
 #define ONNXPORT_GRAPH_OP_TRAIT_BITWISE ((uint64_t)(4096))
+#define ONNXPORT_GRAPH_OP_TRAIT_UPDATES ((uint64_t)(8192))
 #define ONNXPORT_GRAPH_ATTRIBUTE_KIND_NONE ((uint32_t)(0))
 #define ONNXPORT_GRAPH_ATTRIBUTE_KIND_REFERENCE ((uint32_t)(9))
 #define ONNXPORT_GRAPH_VALUE_KIND_UNKNOWN ((uint32_t)(0))

@@ -49,6 +49,8 @@ traits! {
     NONEXPANSIVE, "nonexpansive";
     /// It works on the bits of integers.
     BITWISE, "bitwise";
+    /// The result is the first input with some elements replaced by those of other inputs.
+    UPDATES, "updates";
 }
 
 impl Traits {

@@ -20,9 +20,9 @@ pub(super) const OPS: &[Op] = &[
     Op::new("OneHot").infer(infer::one_hot).eval(one_hot),
     Op::new("ReverseSequence").moves().infer(broadcast::same).eval(reverse_sequence),
     Op::new("Scatter").infer(infer::scatter_elements).eval(scatter_elements),
-    Op::new("ScatterElements").updating().infer(infer::scatter_elements).eval(scatter_elements),
-    Op::new("ScatterND").updating().infer(infer::scatter_nd).eval(scatter_nd),
-    Op::new("TensorScatter").updating().infer(broadcast::same).eval(tensor_scatter),
+    Op::new("ScatterElements").updates().infer(infer::scatter_elements).eval(scatter_elements),
+    Op::new("ScatterND").updates().infer(infer::scatter_nd).eval(scatter_nd),
+    Op::new("TensorScatter").updates().infer(broadcast::same).eval(tensor_scatter),
     Op::new("Trilu").infer(broadcast::same).eval(triangle),
 ];
 

@@ -129,7 +129,6 @@ pub struct Op {
     eval: Option<Eval>,
     traits: Traits,
     axes: Option<Axes>,
-    updates: bool,
 }
 
 impl Op {
@@ -144,7 +143,6 @@ impl Op {
             eval: None,
             traits: Traits::NONE,
             axes: None,
-            updates: false,
         }
     }
 
@@ -178,12 +176,6 @@ impl Op {
         self
     }
 
-    /// The result is the first input with some elements replaced by those of other inputs.
-    const fn updating(mut self) -> Self {
-        self.updates = true;
-        self
-    }
-
     const fn eval(mut self, eval: Eval) -> Self {
         self.eval = Some(eval);
         self
@@ -202,11 +194,6 @@ impl Op {
     /// Whether other implementations, and this one with other seeds, return something else.
     pub fn is_random(&self) -> bool {
         self.traits.has(Traits::RANDOM)
-    }
-
-    /// Whether the result is the first input with some elements replaced.
-    pub fn updates(&self) -> bool {
-        self.updates
     }
 
     /// Whether sizes are computed with it: the elements of small integer results are inferred.

@@ -97,6 +97,11 @@ impl Op {
         self.with(Traits::NONEXPANSIVE)
     }
 
+    /// The result is the first input with some elements replaced by those of other inputs.
+    pub(super) const fn updates(self) -> Self {
+        self.with(Traits::UPDATES)
+    }
+
     /// It works on the bits of integers.
     pub(super) const fn bitwise(self) -> Self {
         self.with(Traits::BITWISE)

@@ -17,7 +17,7 @@ const DEPTH: usize = 64;
 pub(super) fn pairs(model: &Model) -> Vec<(ValueId, usize)> {
     let graph = &model.graph;
     let outputs = graph.blocks[graph.main()].outputs();
-    let functions = Functions::of(model);
+    let functions = Functions::from_model(model);
     let mut pairs: Vec<(ValueId, usize)> =
         model.states.iter().map(|state| (state.input, state.output)).collect();
     for (place, output) in outputs.iter().enumerate() {
@@ -50,7 +50,7 @@ fn same_type(one: &Type, other: &Type) -> bool {
 struct Functions<'a>(FxHashMap<(&'a str, &'a str, &'a str), &'a Graph>);
 
 impl<'a> Functions<'a> {
-    fn of(model: &'a Model) -> Self {
+    fn from_model(model: &'a Model) -> Self {
         let named = model.functions.iter();
         Self(named.map(|f| ((f.domain.as_str(), f.name.as_str(), f.overload.as_str()), &f.graph)).collect())
     }
@@ -65,7 +65,7 @@ impl<'a> Functions<'a> {
         let (maker, place) = maker(graph, output)?;
         let node = &graph.nodes[maker];
         let value = match self.body(node) {
-            None if lookup(&node.domain, &node.op)?.updates() => node.inputs.first().copied().flatten()?,
+            None if traits(node).has(Traits::UPDATES) => node.inputs.first().copied().flatten()?,
             None => return None,
             Some(body) => {
                 let inner = *body.blocks[body.main()].outputs().get(place)?;
@@ -150,9 +150,9 @@ fn is_unknown(node: &Node) -> bool {
 /// Whether a node reads each element of the input at `index` before it writes the element of the result at that place, if
 /// the result has the type of the input.
 fn replaces(node: &Node, index: u32) -> bool {
-    let Some(op) = lookup(&node.domain, &node.op) else { return false };
-    op.traits().has(Traits::BROADCASTING)
-        || index == 0 && (op.traits().has(Traits::ELEMENTWISE) || op.updates())
+    let traits = traits(node);
+    traits.has(Traits::BROADCASTING)
+        || index == 0 && traits.has_any(Traits::ELEMENTWISE.with(Traits::UPDATES))
 }
 
 /// The nodes of the main graph that run before `node` in every order.

@@ -77,6 +77,8 @@ pub mod op_trait {
     pub const NONEXPANSIVE: u64 = 2048;
     /// It works on the bits of integers.
     pub const BITWISE: u64 = 4096;
+    /// The result is the first input with some elements replaced by those of other inputs.
+    pub const UPDATES: u64 = 8192;
 }
 
 /// A node.

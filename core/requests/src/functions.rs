@@ -18,7 +18,7 @@ const NONE: &str = "none";
 pub struct Functions(pub Selection);
 
 impl Functions {
-    fn of_classes(classes: impl IntoIterator<Item = String>) -> Result<Self, String> {
+    fn from_classes(classes: impl IntoIterator<Item = String>) -> Result<Self, String> {
         let classes: Vec<String> = classes.into_iter().map(|class| class.trim().to_owned()).collect();
         if classes.iter().any(String::is_empty) {
             return Err("expected auto, none or the names of classes".to_owned());
@@ -34,7 +34,7 @@ impl FromStr for Functions {
         match text {
             AUTO => Ok(Self(Selection::Repeated)),
             NONE => Ok(Self(Selection::Nothing)),
-            names => Self::of_classes(names.split(',').map(str::to_owned)),
+            names => Self::from_classes(names.split(',').map(str::to_owned)),
         }
     }
 }
@@ -60,7 +60,7 @@ impl<'de> Deserialize<'de> for Functions {
                     other => Err(format!("{other} is not the name of a class")),
                 })
                 .collect::<Result<Vec<String>, String>>()
-                .and_then(Self::of_classes),
+                .and_then(Self::from_classes),
             other => Err(format!("expected auto, none or the names of classes, not {other}")),
         };
         read.map_err(D::Error::custom)

@@ -10,20 +10,20 @@ use crate::ir::{Attr, Attribute, BlockId, Def, Graph, NodeId, Type, ValueId};
 
 /// Returns a graph with the nodes of `form`, whose inputs are the given values with these numbers.
 pub(super) fn body(from: &Graph, form: &Canonical, inputs: &[usize], module: &str) -> Graph {
-    let mut copy = Copy { from, graph: Graph::default(), values: FxHashMap::default() };
-    let main = copy.graph.main();
+    let mut copier = Copier { from, graph: Graph::default(), values: FxHashMap::default() };
+    let main = copier.graph.main();
     let mut taken: FxHashSet<Name> = FxHashSet::default();
     for value in inputs.iter().filter_map(|slot| form.given.get(*slot).copied()) {
         let name = name(from, value, module).filter(|name| taken.insert(name.clone()));
-        let input = copy.graph.add_input(main, name, Type::Unknown);
-        copy.values.insert(value, input);
+        let input = copier.graph.add_input(main, name, Type::Unknown);
+        copier.values.insert(value, input);
     }
     for node in &form.nodes {
-        copy.node(*node, main);
+        copier.node(*node, main);
     }
-    let outputs: Vec<ValueId> = form.outputs.iter().filter_map(|output| copy.value(*output)).collect();
-    copy.graph.set_outputs(main, outputs);
-    copy.graph
+    let outputs: Vec<ValueId> = form.outputs.iter().filter_map(|output| copier.value(*output)).collect();
+    copier.graph.set_outputs(main, outputs);
+    copier.graph
 }
 
 /// The name of a parameter or buffer below the module called `module`.
@@ -35,14 +35,14 @@ fn name(graph: &Graph, value: ValueId, module: &str) -> Option<Name> {
     Some(below.join("+").into())
 }
 
-struct Copy<'a> {
+struct Copier<'a> {
     from: &'a Graph,
     graph: Graph,
     /// The copies of values.
     values: FxHashMap<ValueId, ValueId>,
 }
 
-impl Copy<'_> {
+impl Copier<'_> {
     /// The copy of a value. A constant that is not an input is part of the body.
     fn value(&mut self, value: ValueId) -> Option<ValueId> {
         if let Some(known) = self.values.get(&value) {

@@ -26,7 +26,7 @@ pub(super) struct Canonical {
 }
 
 impl Canonical {
-    pub(super) fn of(graph: &Graph, links: &Links, region: &Region) -> Self {
+    pub(super) fn from_region(graph: &Graph, links: &Links, region: &Region) -> Self {
         let outputs = outputs(graph, links, region);
         let nodes = order(graph, links, region, &outputs);
         let mut text = Text {

@@ -18,7 +18,7 @@ pub(super) struct Links {
 }
 
 impl Links {
-    pub(super) fn of(graph: &Graph) -> Self {
+    pub(super) fn from_graph(graph: &Graph) -> Self {
         let main = graph.main();
         let mut links =
             Self { returned: graph.blocks[main].outputs().iter().copied().collect(), ..Self::default() };

@@ -100,8 +100,8 @@ pub fn functions(model: &mut Model, selection: &Selection) -> Result<Functions, 
     let _span = trace::span("rules", "functions");
     check(model, selection)?;
     let mut work = Work {
-        links: Links::of(&model.graph),
-        owners: Owners::of(model),
+        links: Links::from_graph(&model.graph),
+        owners: Owners::from_model(model),
         selection,
         known: Vec::new(),
         broken: BTreeMap::new(),
@@ -177,7 +177,7 @@ impl Work<'_> {
             match Region::around(&self.model.graph, &self.links, &self.owners, call, nodes) {
                 None => {}
                 Some(Ok(region)) => {
-                    let form = Canonical::of(&self.model.graph, &self.links, &region);
+                    let form = Canonical::from_region(&self.model.graph, &self.links, &region);
                     let place = *places.entry((class, form.text.clone())).or_insert(groups.len());
                     if place == groups.len() {
                         groups.push(Vec::new());

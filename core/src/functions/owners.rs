@@ -32,7 +32,7 @@ pub(super) struct Owners {
 }
 
 impl Owners {
-    pub(super) fn of(model: &Model) -> Self {
+    pub(super) fn from_model(model: &Model) -> Self {
         let root = Call { parent: ROOT, depth: 0, module: ModuleCall::default() };
         let mut owners = Self { calls: vec![root], known: FxHashMap::default(), nodes: FxHashMap::default() };
         let graph = &model.graph;

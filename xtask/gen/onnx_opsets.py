@@ -6,13 +6,12 @@ common stands once.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterable
-from pathlib import Path
 
 import numpy as np
 import onnx.defs
 from onnx.defs import OpSchema
+from output import write
 
 DOMAINS = {
     "": "OPS",
@@ -272,13 +271,5 @@ def generate() -> str:
     return "\n".join([HEADER.format(version=onnx.__version__), *statics, "", *lines, ""])
 
 
-def main() -> None:
-    """Write the module to the path given on the command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("output", type=Path)
-    options = parser.parse_args()
-    options.output.write_text(generate())
-
-
 if __name__ == "__main__":
-    main()
+    write(__doc__, generate)

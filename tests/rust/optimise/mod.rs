@@ -6,6 +6,7 @@
 //! - `output`: the resulting model, the applied rules, the diagnostics, and the explanations
 //!   about the rule in `explain`.
 
+mod checks;
 pub(crate) mod draw;
 mod examples;
 mod generated;

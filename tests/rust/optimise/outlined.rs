@@ -4,27 +4,9 @@ use onnxport_core::inline::inline;
 use onnxport_core::ir::Model;
 use onnxport_core::optimise::{OptimiseOptions, outline};
 use onnxport_core::tidy;
-use onnxport_core::valid::{Stated, validate};
-use onnxport_ir::ops::{Limits, run};
 
-use super::draw::{Random, agree, values};
+use super::checks::{same, valid};
 use super::read;
-
-fn valid(model: &Model) {
-    let found = validate(model, &Stated::default());
-    assert!(found.is_empty(), "{found:?}\n{}", model.to_text());
-}
-
-fn same(before: &Model, after: &Model) {
-    let given = values(before, &|_| Some(4), false, &mut Random(1));
-    let [wanted, found] =
-        [before, after].map(|model| run(model, given.clone(), Limits::default()).expect("it runs"));
-    assert_eq!(wanted.len(), found.len());
-    for (wanted, found) in wanted.iter().zip(&found) {
-        let (wanted, found) = (wanted.tensor().expect("a tensor"), found.tensor().expect("a tensor"));
-        assert!(agree(wanted, found, 0.0), "{}", after.to_text());
-    }
-}
 
 /// Returns a model after outlining, and the number of its calls; checks that it computes the same, also after
 /// inlining.

@@ -159,7 +159,7 @@ def plain(path: Path) -> list[object] | None:
 
 @dataclass(frozen=True)
 class Judge:
-    """What a model computes, and how far a result may be from that."""
+    """The expected results of a model, and how much they may differ."""
 
     before: list[object] | str
     allowed: float

@@ -58,7 +58,7 @@ pub struct ConvertOptions {
     pub backend: BackendOptions,
     /// The modules that become local functions.
     pub functions: Selection,
-    /// What becomes of buffers, parameters and inputs that the program writes to.
+    /// How to treat buffers, parameters and inputs that the program writes to.
     pub state: StateChoice,
     /// Check the model against the rules of ONNX and the types that the program states.
     pub validate: bool,

@@ -78,7 +78,7 @@ fn dropped(state: &DroppedState, origin: Option<OriginId>) -> Diagnostic {
     Diagnostic { origin, ..found }.help("with `--state io`, each call returns the value for the next one")
 }
 
-/// What the program writes to, each with the call that computes its final value.
+/// The values that the program writes to, each with the call that computes its final value.
 fn written(program: &Program) -> Vec<(DroppedState, Option<OriginId>)> {
     let mut makers: FxHashMap<Val, OriginId> = FxHashMap::default();
     for call in &program.body.calls {

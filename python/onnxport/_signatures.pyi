@@ -345,8 +345,7 @@ class Convert(Command):
                 encoder.
             functions: Write modules as local functions: auto for modules that repeat, none,
                 or those of these classes.
-            state: What becomes of buffers, parameters and inputs that the program writes
-                to.
+            state: How to treat buffers, parameters and inputs that the program writes to.
             emit_guards: Add a Boolean output that tells at run time whether the sizes of
                 the inputs satisfy the ranges and guards of the program.
             target: The runtime to target: onnxruntime, onnxruntime-cpu, onnx (any
@@ -913,8 +912,7 @@ class Package(Command):
                 encoder.
             functions: Write modules as local functions: auto for modules that repeat, none,
                 or those of these classes.
-            state: What becomes of buffers, parameters and inputs that the program writes
-                to.
+            state: How to treat buffers, parameters and inputs that the program writes to.
             emit_guards: Add a Boolean output that tells at run time whether the sizes of
                 the inputs satisfy the ranges and guards of the program.
             target: The runtime to target: onnxruntime, onnxruntime-cpu, onnx (any

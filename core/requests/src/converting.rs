@@ -40,7 +40,7 @@ pub struct Converting {
     /// Write modules as local functions: auto for modules that repeat, none, or those of these classes
     #[arg(long, default_value_t, value_name = "auto|none|CLASS,...")]
     pub functions: Functions,
-    /// What becomes of buffers, parameters and inputs that the program writes to
+    /// How to treat buffers, parameters and inputs that the program writes to
     #[arg(long, value_enum, default_value_t, value_name = "CHOICE")]
     pub state: State,
     /// Add a Boolean output that tells at run time whether the sizes of the inputs satisfy the ranges and guards of the
@@ -114,7 +114,7 @@ pub enum Convention {
     Flat,
 }
 
-/// What becomes of values that a program writes to.
+/// The treatment of values that a program writes to.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq, Serialize, ValueEnum)]
 #[schemars(inline)]
 #[serde(rename_all = "lowercase")]

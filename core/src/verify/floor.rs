@@ -63,7 +63,7 @@ impl Floor {
         Tolerance { rtol: 0.0, atol: self.bound / Tolerance::factor(largest) }
     }
 
-    /// The tolerance for a tensor of this type that the tolerance of its type does not accept: what the noise explains.
+    /// The difference that the noise explains in a tensor which exceeds the tolerance of its type.
     pub(super) fn explained(self, dtype: DType, largest: f64) -> Tolerance {
         let Tolerance { atol, .. } = self.tolerance(largest);
         let credible = Tolerance::of(dtype).atol * CREDIBLE;

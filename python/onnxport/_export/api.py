@@ -114,7 +114,7 @@ def export(
             fails or fixes a size, `"none"` uses none. Patches in a list are always used.
         functions: The modules to write as local functions (`docs/functions.md`): `"auto"` for
             those that repeat, `"none"`, or those of the classes in a list.
-        state: What becomes of buffers, parameters and inputs that the module writes to
+        state: How to treat buffers, parameters and inputs that the module writes to
             (`docs/state.md`): `"io"` makes each an input and an output, and is the default,
             `"refuse"` fails, `"drop"` keeps the first value and warns.
 

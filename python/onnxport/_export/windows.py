@@ -32,7 +32,7 @@ _MASKS = (
 
 
 class Seen(int):
-    """A number of tokens that is no part of a structure: copies keep it, and all are equal."""
+    """A number of tokens that copies keep, and that makes no two structures differ."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, int)

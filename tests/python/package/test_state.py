@@ -1,4 +1,4 @@
-"""What becomes of buffers that a module writes to: `--state`."""
+"""The treatment of buffers that a module writes to: `--state`."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The key under which a model lists its states.
 pub const STATE_KEY: &str = "onnxport.state";
 
-/// The key under which a model lists what its program writes to and the model does not: [`DroppedState`].
+/// The key under which a model lists the values that its program writes to and the model does not: [`DroppedState`].
 pub const DROPPED_KEY: &str = "onnxport.dropped";
 
 /// The key under which a model lists the pairs of an input and an output that may share memory: [`InPlace`].

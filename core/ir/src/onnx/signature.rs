@@ -30,7 +30,7 @@ pub struct Signature {
     pub fixed: Vec<AxisSize>,
     /// The sizes that the model takes, from the metadata `onnxport.sizes`.
     pub sizes: SizeRanges,
-    /// What the program writes to and the model does not, from the metadata `onnxport.dropped`.
+    /// The values that the program writes to and the model does not, from the metadata `onnxport.dropped`.
     pub dropped: Vec<DroppedState>,
     /// The inputs and outputs that may share memory, from the metadata `onnxport.in_place`.
     pub in_place: Vec<InPlace>,

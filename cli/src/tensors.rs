@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use onnxport_core::inspect::{
-    PartSummary, PlaceSummary, SharedStorage, SourceSummary, TensorKind, TensorSummary, ViewSummary,
+    DestinationSummary, PartSummary, SharedStorage, SourceSummary, TensorKind, TensorSummary, ViewSummary,
     WeightTable,
 };
 
@@ -164,18 +164,18 @@ fn file_name(path: &Path) -> String {
     plain(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy())
 }
 
-fn place(place: &PlaceSummary) -> String {
+fn place(place: &DestinationSummary) -> String {
     let mut out = String::from("-> ");
     // Writing to a String cannot fail.
     let _ = match place {
-        PlaceSummary::Data { file, offset, tied: None, .. } => {
+        DestinationSummary::Data { file, offset, tied: None, .. } => {
             write!(out, "{} at {offset}", file_name(file))
         }
-        PlaceSummary::Data { tied: Some(first), .. } => write!(out, "tied to {}", plain(first)),
-        PlaceSummary::Pointed { .. } => write!(out, "read in place"),
-        PlaceSummary::Model => write!(out, "the model"),
-        PlaceSummary::Unbound => write!(out, "to be given"),
-        PlaceSummary::LeftOut => write!(out, "left out"),
+        DestinationSummary::Data { tied: Some(first), .. } => write!(out, "tied to {}", plain(first)),
+        DestinationSummary::Pointed { .. } => write!(out, "read in place"),
+        DestinationSummary::Model => write!(out, "the model"),
+        DestinationSummary::Unbound => write!(out, "to be given"),
+        DestinationSummary::LeftOut => write!(out, "left out"),
     };
     out
 }

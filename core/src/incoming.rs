@@ -1,4 +1,4 @@
-//! Descriptions of plugins: validated when the plugin is attached, then read through [`Known`].
+//! Descriptions of plugins: validated when the plugin is attached, then read through [`Validated`].
 //!
 //! Values that plugins hand over during a call are checked on arrival, by [`RSlice::get`] and
 //! [`RStr::get`].
@@ -51,26 +51,26 @@ fn mapped(_: *const u8, _: usize) -> bool {
 }
 
 /// A value that was validated when its plugin was attached. If the plugin has changed it since, it reads as empty.
-pub trait Known {
+pub trait Validated {
     /// The result of reading it.
     type Read;
 
     /// The items, the text.
-    fn known(self) -> Self::Read;
+    fn validated(self) -> Self::Read;
 }
 
-impl<'a, T> Known for RSlice<'a, T> {
+impl<'a, T> Validated for RSlice<'a, T> {
     type Read = &'a [T];
 
-    fn known(self) -> &'a [T] {
+    fn validated(self) -> &'a [T] {
         self.list().unwrap_or_default()
     }
 }
 
-impl<'a> Known for RStr<'a> {
+impl<'a> Validated for RStr<'a> {
     type Read = &'a str;
 
-    fn known(self) -> &'a str {
+    fn validated(self) -> &'a str {
         self.get().unwrap_or_default()
     }
 }

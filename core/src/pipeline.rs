@@ -25,7 +25,7 @@ use crate::precision::{self, Changed, PrecisionOptions};
 use crate::program::Program;
 use crate::provenance;
 use crate::pt2::{self, Archive};
-use crate::sizes::{self, AxisSize, InputAxis, Naming};
+use crate::sizes::{self, AxisSize, InputAxis, InterfaceNames};
 use crate::states::{self, StateChoice};
 use crate::tidy;
 use crate::trace::{self, Stage};
@@ -140,11 +140,11 @@ pub fn import_with_warnings(path: &Path) -> Result<(Model, Vec<Diagnostic>), Rep
     let mut model = ir::import::import(path)?;
     // An imported model breaks the rules by its own fault.
     let of_file = |finding| Diagnostic { code: Code::READ_ONNX, ..finding };
-    let mut found = valid::validate(&model, &valid::Stated::default());
+    let mut found = valid::validate(&model, &valid::StatedTypes::default());
     let mut corrected = Vec::new();
     if !found.is_empty() {
         corrected = valid::correct_misrecorded(&mut model);
-        found = valid::validate(&model, &valid::Stated::default());
+        found = valid::validate(&model, &valid::StatedTypes::default());
     }
     if found.is_empty() {
         let warned = corrected.into_iter().map(|wrong| Diagnostic {
@@ -342,7 +342,8 @@ fn sizes_of(host: &Host, program: &Program, options: &ConvertOptions) -> Result<
     };
     let dims = options.lower.dims.iter().map(|dim| (own(&dim.input), dim.axis, dim.name.clone()));
     let inputs = lower::input_names(program, &options.lower.input_names);
-    let effective = sizes::effective(program, &host.schemas, &Naming { inputs, dims: dims.collect() });
+    let effective =
+        sizes::effective(program, &host.schemas, &InterfaceNames { inputs, dims: dims.collect() });
     let named = |axis: &InputAxis| InputAxis { input: own(&axis.input), ..axis.clone() };
     let required: Vec<InputAxis> = options.dynamic.iter().map(named).collect();
     sizes::require(program, &effective, &required)?;
@@ -378,7 +379,7 @@ fn contradictions(program: &Program, host: &Host) -> Result<Checked, Report> {
 }
 
 /// Checks the lowered graph before another stage edits it, so that a fault is blamed on the lowering or the program.
-fn valid_as_lowered(model: &Model, stated: &valid::Stated, checked: &Checked) -> Result<(), Report> {
+fn valid_as_lowered(model: &Model, stated: &valid::StatedTypes, checked: &Checked) -> Result<(), Report> {
     let report = Report { diagnostics: valid::validate(model, stated), origins: model.origins.clone() };
     if report.has_errors() { Err(attributed(checked, report)) } else { Ok(()) }
 }

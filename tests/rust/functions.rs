@@ -189,7 +189,7 @@ fn a_function_is_kept_once_and_typed_at_every_call() {
     assert_eq!(text, MODEL);
     let read = Model::parse(&text).expect("the text form reads back");
     assert_eq!(read.to_text(), text);
-    let found = valid::validate(&read, &valid::Stated::default());
+    let found = valid::validate(&read, &valid::StatedTypes::default());
     assert!(found.is_empty(), "{found:?}");
 }
 

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use onnxport_core::ir::{Model, opset};
 use onnxport_core::ops::infer;
 use onnxport_core::tidy;
-use onnxport_core::valid::{Stated, validate};
+use onnxport_core::valid::{StatedTypes, validate};
 use onnxport_ir::ops;
 
 use crate::files::{Outcome, Sections, repository};
@@ -29,7 +29,7 @@ fn outcome(sections: &Sections) -> Outcome {
         }
         Some("validate") => {
             let mut text = String::new();
-            for diagnostic in validate(&model, &Stated::default()) {
+            for diagnostic in validate(&model, &StatedTypes::default()) {
                 let _ = writeln!(text, "{}: {}", diagnostic.code, diagnostic.message);
             }
             return ("error", text);

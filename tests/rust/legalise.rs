@@ -53,7 +53,7 @@ fn outcome(sections: &Sections) -> Outcome {
             if let Some(tolerance) = sections.get("tolerance") {
                 hold(&before, &model, tolerance.trim().parse().expect("a number"));
             }
-            let found = onnxport_core::valid::validate(&model, &onnxport_core::valid::Stated::default());
+            let found = onnxport_core::valid::validate(&model, &onnxport_core::valid::StatedTypes::default());
             assert!(found.is_empty(), "{found:?}");
             let mut text = model.to_text();
             for found in said {

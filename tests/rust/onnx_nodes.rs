@@ -116,7 +116,7 @@ fn run(symbolic: bool) {
                 problems.push(format!("{}: {found} where {expected} is right", case.name));
             }
         }
-        for found in valid::validate(&model, &valid::Stated::default()) {
+        for found in valid::validate(&model, &valid::StatedTypes::default()) {
             if !found.message.starts_with("the type of the output") {
                 problems.push(format!("{}: {}", case.name, found.message));
             }

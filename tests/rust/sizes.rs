@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use onnxport_core::diagnose::Report;
 use onnxport_core::host::Host;
 use onnxport_core::program::Program;
-use onnxport_core::sizes::{self, InputAxis, Naming};
+use onnxport_core::sizes::{self, InputAxis, InterfaceNames};
 
 use crate::files::{Outcome, Sections, errors};
 
@@ -19,7 +19,7 @@ fn outcome(sections: &Sections) -> Outcome {
     static HOST: LazyLock<Host> =
         LazyLock::new(|| Host::new(&[&onnxport_aten::ROOT]).expect("the plugin attaches"));
     let program = Program::parse(sections.get("input").expect("an input section")).expect("a program");
-    let (mut naming, mut required) = (Naming::default(), Vec::new());
+    let (mut naming, mut required) = (InterfaceNames::default(), Vec::new());
     for line in sections.get("options").unwrap_or_default().lines() {
         let (option, place) = line.split_once(' ').expect("an option");
         let (place, name) = place.split_once('=').unwrap_or((place, ""));

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use onnxport_core::Host;
-use onnxport_core::diff::{Change, Diff, Place};
+use onnxport_core::diff::{Change, Diff, NodeSite};
 use onnxport_core::taps::{Report, Verdict};
 use onnxport_requests::{DiffRequest, Differences, Hosted, Request};
 
@@ -87,7 +87,7 @@ fn line(text: &mut String, change: &Change) {
 }
 
 /// A node in a line.
-pub(crate) fn describe(place: &Place) -> String {
+pub(crate) fn describe(place: &NodeSite) -> String {
     let module =
         if place.module.is_empty() { String::new() } else { format!(" in {}", plain(&place.module)) };
     let source =

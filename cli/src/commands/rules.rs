@@ -9,7 +9,7 @@ use onnxport_core::host::Host;
 use onnxport_core::ir::Model;
 use onnxport_core::legalise::Target;
 use onnxport_core::optimise::{self, Bound, Class, Level, Listed, OptimiseOptions};
-use onnxport_core::valid::Stated;
+use onnxport_core::valid::StatedTypes;
 use onnxport_requests::Plugins;
 use onnxport_requests::optimizing::FUSIONS;
 
@@ -246,6 +246,6 @@ fn sides(host: &Host, plugin: &str, listed: &Listed) -> Result<Option<Sides>, Di
     if let Class::Target { target, .. } = &listed.class {
         options.target = Target::named(target).unwrap_or_else(|| Arc::new(Target::unrestricted(target)));
     }
-    let (done, _) = optimise::optimise(host, &mut after, &mut Stated::default(), &options)?;
+    let (done, _) = optimise::optimise(host, &mut after, &mut StatedTypes::default(), &options)?;
     Ok((done.applied > 0).then_some(((text, before), after)))
 }

@@ -4,7 +4,7 @@ use clap::{Arg, Command};
 use onnxport_core::diagnose::{Code, Diagnostic, Report};
 use serde_json::Value;
 
-use super::document::{Data, Key, Node, Place};
+use super::document::{Data, Key, Node, Position};
 use crate::known::{self, Kind};
 
 /// An applicable table for a command, from lowest to highest precedence.
@@ -37,7 +37,7 @@ pub(crate) struct Entry {
     pub(crate) long: String,
     /// The value in JSON; a flag that is false is not given.
     pub(crate) value: Value,
-    pub(crate) place: Place,
+    pub(crate) place: Position,
     pub(crate) layer: Layer,
 }
 
@@ -118,7 +118,7 @@ struct Checker<'c> {
 }
 
 impl Checker<'_> {
-    fn problem(&mut self, code: Code, place: &Place, message: &str, help: Option<String>) {
+    fn problem(&mut self, code: Code, place: &Position, message: &str, help: Option<String>) {
         self.problems.push(Diagnostic { help, ..Diagnostic::error(code, format!("{place}: {message}")) });
     }
 
@@ -266,7 +266,7 @@ pub(crate) fn opposite<'c>(command: &'c Command, name: &str) -> Option<&'c Arg> 
     (known::kind(found) == Kind::Flag).then_some(found)
 }
 
-type Wrong = (Place, String, Option<String>);
+type Wrong = (Position, String, Option<String>);
 
 /// Returns the option of a key, with its value in JSON.
 fn read<'c>(command: &'c Command, key: &Key) -> Result<(&'c Arg, Value), Wrong> {

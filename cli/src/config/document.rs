@@ -15,14 +15,14 @@ const LARGEST: u64 = 1 << 20;
 
 /// A position in a file; lines and columns begin at 1, and columns count characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Position {
     /// The file, as messages name it.
     pub(crate) file: PathBuf,
     line: usize,
     column: usize,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.file.display(), self.line, self.column)
     }
@@ -42,18 +42,18 @@ impl<'t> Lines<'t> {
         Self { file, text, starts }
     }
 
-    fn place(&self, offset: usize) -> Place {
+    fn place(&self, offset: usize) -> Position {
         let line = self.starts.partition_point(|start| *start <= offset);
         let start = line.checked_sub(1).and_then(|at| self.starts.get(at)).copied().unwrap_or(0);
         let before = self.text.get(start..offset).unwrap_or_default();
-        Place { file: self.file.to_owned(), line, column: before.chars().count() + 1 }
+        Position { file: self.file.to_owned(), line, column: before.chars().count() + 1 }
     }
 }
 
 /// A value and its position.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
-    pub(crate) place: Place,
+    pub(crate) place: Position,
     pub(crate) data: Data,
 }
 
@@ -73,7 +73,7 @@ pub(crate) enum Data {
 #[derive(Clone, Debug)]
 pub(crate) struct Key {
     pub(crate) name: String,
-    pub(crate) place: Place,
+    pub(crate) place: Position,
     pub(crate) value: Node,
 }
 
@@ -131,7 +131,7 @@ pub(crate) fn parse(path: &Path, text: &str) -> Result<Vec<Key>, Diagnostic> {
     Ok(keys(table.get_ref(), &|span: Range<usize>| lines.place(span.start)))
 }
 
-fn keys(table: &DeTable<'_>, place: &impl Fn(Range<usize>) -> Place) -> Vec<Key> {
+fn keys(table: &DeTable<'_>, place: &impl Fn(Range<usize>) -> Position) -> Vec<Key> {
     let key = |(name, value): (&Spanned<_>, &Spanned<_>)| Key {
         name: AsRef::<str>::as_ref(name.get_ref() as &std::borrow::Cow<'_, str>).to_owned(),
         place: place(name.span()),
@@ -143,7 +143,7 @@ fn keys(table: &DeTable<'_>, place: &impl Fn(Range<usize>) -> Place) -> Vec<Key>
     all.into_iter().map(|(_, key)| key).collect()
 }
 
-fn node(value: &Spanned<DeValue<'_>>, place: &impl Fn(Range<usize>) -> Place) -> Node {
+fn node(value: &Spanned<DeValue<'_>>, place: &impl Fn(Range<usize>) -> Position) -> Node {
     let data = match value.get_ref() {
         DeValue::String(text) => Data::Text(text.clone().into_owned()),
         DeValue::Boolean(value) => Data::Bool(*value),

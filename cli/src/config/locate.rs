@@ -18,7 +18,7 @@ const ROOTS: &[&str] = &[".git", ".hg", ".jj"];
 
 /// The user's choice of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum FileChoice {
     /// Nothing: the environment may name one, else it is searched.
     #[default]
     Search,
@@ -30,20 +30,20 @@ pub(crate) enum Wanted {
 
 /// A file of options.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct OptionsFile {
     pub(crate) path: PathBuf,
     /// Whether the user named it: a file that was found may have come with a download.
     pub(crate) named: bool,
 }
 
 /// Returns the applicable file, if there is one.
-pub(crate) fn file(wanted: Wanted) -> Option<Place> {
+pub(crate) fn file(wanted: FileChoice) -> Option<OptionsFile> {
     match wanted {
-        Wanted::Nothing => None,
-        Wanted::File(path) => Some(Place { path, named: true }),
-        Wanted::Search => match variable(VARIABLE) {
-            Some(path) => Some(Place { path: path.into(), named: true }),
-            None => Some(Place { path: search(&env::current_dir().ok()?)?, named: false }),
+        FileChoice::Nothing => None,
+        FileChoice::File(path) => Some(OptionsFile { path, named: true }),
+        FileChoice::Search => match variable(VARIABLE) {
+            Some(path) => Some(OptionsFile { path: path.into(), named: true }),
+            None => Some(OptionsFile { path: search(&env::current_dir().ok()?)?, named: false }),
         },
     }
 }
@@ -96,8 +96,8 @@ mod tests {
 
     #[test]
     fn a_named_file_is_not_searched() {
-        let named = file(Wanted::File("x.toml".into())).unwrap();
-        assert_eq!(named, Place { path: "x.toml".into(), named: true });
-        assert_eq!(file(Wanted::Nothing), None);
+        let named = file(FileChoice::File("x.toml".into())).unwrap();
+        assert_eq!(named, OptionsFile { path: "x.toml".into(), named: true });
+        assert_eq!(file(FileChoice::Nothing), None);
     }
 }

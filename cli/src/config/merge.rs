@@ -38,7 +38,7 @@ pub(crate) fn merge(
     entries: Vec<Entry>,
     said: &Said,
     unset: &[String],
-    place: &locate::Place,
+    place: &locate::OptionsFile,
 ) -> Result<Merged, Report> {
     let find = |name: &str| known::options(command).find(|arg| known::long(arg) == name);
     refuse_unknown(command, unset)?;
@@ -106,7 +106,7 @@ fn texts(value: &Value) -> impl Iterator<Item = &str> {
 }
 
 /// Fails if a file that was found rather than named sets an option that does more than read.
-fn reach(arg: &Arg, entry: &Entry, place: &locate::Place) -> Result<(), Diagnostic> {
+fn reach(arg: &Arg, entry: &Entry, place: &locate::OptionsFile) -> Result<(), Diagnostic> {
     if place.named || !entry.is_given() {
         return Ok(());
     }

@@ -33,7 +33,7 @@ use crate::known;
 use crate::options;
 use crate::outcome::Outcome;
 use check::Entry;
-use locate::Wanted;
+use locate::FileChoice;
 use merge::{Merged, Said};
 use print::From;
 
@@ -113,7 +113,7 @@ pub(crate) fn line(arguments: Vec<OsString>) -> Result<Line, Report> {
         ["--config", "--preset", "--unset", "--print-config"].iter().any(|option| text.starts_with(option))
     };
     let is_about_files = arguments.iter().any(asks) || locate::variable(locate::PRESET).is_some();
-    if !is_about_files && locate::file(Wanted::Search).is_none() {
+    if !is_about_files && locate::file(FileChoice::Search).is_none() {
         return Ok(Line::Run(arguments, Joined::default()));
     }
     let mut cli = Cli::command();
@@ -122,9 +122,9 @@ pub(crate) fn line(arguments: Vec<OsString>) -> Result<Line, Report> {
         return Ok(Line::Run(arguments, Joined::default()));
     };
     let wanted = match said.values(CONFIG).pop() {
-        _ if said.matches.get_flag(NO_CONFIG) => Wanted::Nothing,
-        Some(path) => Wanted::File(path.into()),
-        None => Wanted::Search,
+        _ if said.matches.get_flag(NO_CONFIG) => FileChoice::Nothing,
+        Some(path) => FileChoice::File(path.into()),
+        None => FileChoice::Search,
     };
     let request = Request {
         command: said.command,
@@ -191,9 +191,9 @@ pub(crate) fn object(
     let command = command.ok_or_else(unknown)?;
     let words: Vec<String> = name.split(' ').map(str::to_owned).collect();
     let wanted = match (object.remove(CONFIG), object.remove(NO_CONFIG)) {
-        (Some(Value::Bool(false)), _) | (_, Some(Value::Bool(true))) => Wanted::Nothing,
-        (Some(Value::String(path)), _) => Wanted::File(path.into()),
-        (None | Some(Value::Null), _) => Wanted::Search,
+        (Some(Value::Bool(false)), _) | (_, Some(Value::Bool(true))) => FileChoice::Nothing,
+        (Some(Value::String(path)), _) => FileChoice::File(path.into()),
+        (None | Some(Value::Null), _) => FileChoice::Search,
         (Some(other), _) => {
             let message = format!("`config` takes a path or false, not {other}");
             return Err(Diagnostic::error(Code::USAGE, message).into());
@@ -237,7 +237,7 @@ struct Request<'c> {
     command: &'c Command,
     words: &'c [String],
     said: Said,
-    wanted: Wanted,
+    wanted: FileChoice,
     preset: Option<String>,
     unset: Vec<String>,
     /// Whether the options are to be printed.
@@ -245,8 +245,8 @@ struct Request<'c> {
 }
 
 /// The options of the applicable file for a command.
-struct Found {
-    place: Option<locate::Place>,
+struct FileOptions {
+    place: Option<locate::OptionsFile>,
     preset: Option<String>,
     merged: Merged,
     /// The file as a project file with plugins.
@@ -256,7 +256,7 @@ struct Found {
 
 impl Request<'_> {
     /// Reads the applicable file. `None` if the command takes none, and none was requested.
-    fn join(&self, cli: &Command) -> Result<Option<Found>, Report> {
+    fn join(&self, cli: &Command) -> Result<Option<FileOptions>, Report> {
         let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
         if known::commands(cli).iter().all(|(known, _)| known != self.words) {
             if self.is_asked {
@@ -266,10 +266,10 @@ impl Request<'_> {
             return Ok(None);
         }
         let of_environment = || Some(locate::variable(locate::PRESET)?.to_string_lossy().into_owned());
-        let wants_none = self.wanted == Wanted::Nothing;
+        let wants_none = self.wanted == FileChoice::Nothing;
         let preset = self.preset.clone().or_else(|| of_environment().filter(|_| !wants_none));
         let mut found =
-            Found { place: None, preset, merged: Merged::default(), project: None, notes: Vec::new() };
+            FileOptions { place: None, preset, merged: Merged::default(), project: None, notes: Vec::new() };
         let Some(place) = locate::file(self.wanted.clone()) else {
             if let Some(name) = &found.preset {
                 return Err(check::no_preset(name, &[]).into());
@@ -305,7 +305,7 @@ impl Request<'_> {
     }
 }
 
-impl Found {
+impl FileOptions {
     fn told(self) -> Joined {
         let given = self.merged.entries.iter().filter(|entry| entry.is_given());
         let project = |path: &String| OptionJson {

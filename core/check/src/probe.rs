@@ -1,6 +1,6 @@
 //! The process of a probe.
 
-use onnxport_core::host::Known;
+use onnxport_core::host::Validated;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -48,7 +48,7 @@ pub fn probe(probe: &Probe, linked: &[&'static PluginRoot]) -> Result<(), Diagno
                 let about = attach::about(root, "linked in")?;
                 let mut other = attach::plugin(&about, Source::Linked, None);
                 attach::attach(&mut other, root, &HOST_ROOT)?;
-                schemas.extend(other.lowering.map(|table| table.schemas.known()));
+                schemas.extend(other.lowering.map(|table| table.schemas.validated()));
             }
             let subject = Subject { plugin, schemas };
             if let Some(interface) = interfaces::ALL.iter().find(|interface| interface.name == name) {

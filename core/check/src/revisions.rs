@@ -8,7 +8,7 @@ use onnxport_abi::{RSlice, RStr};
 
 use super::Finding;
 use super::journal::Journal;
-use onnxport_core::host::Known;
+use onnxport_core::host::Validated;
 use onnxport_core::host::{CONTRACT, attach};
 
 /// Every field of every released revision; the record that the contract's own tests hold it against.
@@ -83,9 +83,9 @@ extern "C" fn query(interface: RStr<'_>) -> Table {
     }
     let of_host = |table: &str| table.ends_with("Host") || table.ends_with("HostTable");
     let fields = frozen()
-        .filter(|(since, name, table)| *since <= played && *name == interface.known() && of_host(table))
+        .filter(|(since, name, table)| *since <= played && *name == interface.validated() && of_host(table))
         .count();
-    let Some(prints) = full.layout.known().get(..fields).filter(|prints| !prints.is_empty()) else {
+    let Some(prints) = full.layout.validated().get(..fields).filter(|prints| !prints.is_empty()) else {
         return Table::NONE;
     };
     Table { version: played, layout: RSlice::from_slice(prints), ..full }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use onnxport_core::Host;
 use onnxport_core::diagnose::{Code, Diagnostic};
-use onnxport_core::verify::{self, Against, Apart, Case, Executor, Options, Runtime, Verification};
+use onnxport_core::verify::{self, Against, Case, Executor, Isolation, Options, Runtime, Verification};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -159,8 +159,8 @@ impl RuntimeOptions {
             host.plugins.iter().find(|plugin| plugin.id == executor.id() && plugin.executor.is_some());
         match found.filter(|_| self.isolate) {
             Some(plugin) => {
-                let apart = Apart { command: Box::new(restart), limit: self.limit() };
-                Executor::open_apart(plugin, &options, apart)
+                let isolation = Isolation { command: Box::new(restart), limit: self.limit() };
+                Executor::open_isolated(plugin, &options, isolation)
             }
             None => executor.open(&options),
         }

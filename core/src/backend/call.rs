@@ -13,7 +13,7 @@ use super::blob::Blob;
 use super::region::Ports;
 use super::select::Selected;
 use crate::graph_access::{self, Access, Frame};
-use crate::host::{Known, Site, cross};
+use crate::host::{Site, Validated, cross};
 use crate::incoming;
 use crate::ir::{Attr, Attribute, Model, NodeId, Shape, Type, ValueId};
 use crate::sym::Dim;
@@ -152,7 +152,7 @@ pub(super) fn run(
 ) -> (u32, Call) {
     let mut frame = Frame::new(Access::read(model), call);
     let cx = frame.context();
-    let site = Site { plugin: backend.plugin_id, task, subject: backend.entry.id.known() };
+    let site = Site { plugin: backend.plugin_id, task, subject: backend.entry.id.validated() };
     let status = cross(site, || function(backend.index, &host_table(), &graph_access::host_table(), cx));
     (status, frame.state)
 }

@@ -11,7 +11,7 @@ use super::region::Region;
 use super::report::{Stage, op_of};
 use super::stage::Running;
 use crate::diagnose::{Code, Diagnostic};
-use crate::host::Known;
+use crate::host::Validated;
 use crate::ir::{BlockId, NodeId};
 
 impl Running<'_> {
@@ -38,7 +38,7 @@ impl Running<'_> {
         let Call::Claim(mut claim) = call else { return };
         if let Some(problem) = claim.broken.take() {
             let message =
-                format!("the backend `{}` breaks the contract: {problem}", backend.entry.id.known());
+                format!("the backend `{}` breaks the contract: {problem}", backend.entry.id.validated());
             self.report(&backend, Diagnostic::error(Code::BACKEND_CLAIM, message), None);
             return;
         }
@@ -116,13 +116,14 @@ impl Running<'_> {
                     continue;
                 }
                 self.taken.extend(nodes.iter().copied());
-                let name = format!("{}_{count}", backend.entry.id.known());
+                let name = format!("{}_{count}", backend.entry.id.validated());
                 count += 1;
                 self.regions.push(Region { name, backend: position, block, nodes });
             }
         }
         if count == 0 {
-            let message = format!("the backend `{}` takes nothing of this model", backend.entry.id.known());
+            let message =
+                format!("the backend `{}` takes nothing of this model", backend.entry.id.validated());
             let help = "`--explain-partition` lists the reasons";
             self.report(&backend, Diagnostic::warning(Code::BACKEND_NOTHING, message).help(help), None);
         }

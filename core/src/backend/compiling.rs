@@ -11,7 +11,7 @@ use super::report::Stage;
 use super::select::Selected;
 use super::stage::Running;
 use crate::diagnose::{Code, Diagnostic, Severity};
-use crate::host::Known;
+use crate::host::Validated;
 use crate::ir::{BlockId, NodeId, OpsetImport};
 use crate::tidy;
 
@@ -52,7 +52,7 @@ impl Running<'_> {
             self.reports.push(None);
             return None;
         }
-        let domain = backend.entry.domain.known().to_owned();
+        let domain = backend.entry.domain.validated().to_owned();
         let call = Call::Compile(Box::new(Compile::for_region(
             region.name.clone(),
             domain,
@@ -89,7 +89,7 @@ impl Running<'_> {
                 Some(replaced)
             }
             Err(why) => {
-                let (id, name) = (backend.entry.id.known(), &region.name);
+                let (id, name) = (backend.entry.id.validated(), &region.name);
                 let message = format!(
                     "the compiled region of the backend `{id}` does not match the region `{name}`: {why}"
                 );
@@ -104,7 +104,7 @@ impl Running<'_> {
 
     /// Imports the backend's domain if the new nodes need it.
     fn import(&mut self, backend: &Selected, replaced: &Replaced) -> Result<(), String> {
-        let domain = backend.entry.domain.known();
+        let domain = backend.entry.domain.validated();
         let graph = &self.model.graph;
         if domain.is_empty() || !replaced.nodes.iter().any(|node| graph.nodes[*node].domain == domain) {
             return Ok(());

@@ -3,13 +3,13 @@
 use onnxport_abi::backend::{BackendEntry, OpRecord, layout, op_flags};
 
 use crate::diagnose::{Code, Diagnostic};
-use crate::host::Known;
+use crate::host::Validated;
 use crate::ir::{Graph, Model, NodeId, Shape, Type, ValueId};
 use crate::tensor::DType;
 
 /// Returns the defect in a backend's description of itself, if there is one.
 pub fn flaw(entry: &BackendEntry) -> Option<String> {
-    let id = entry.id.known();
+    let id = entry.id.validated();
     if id.is_empty() || !id.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_')) {
         return Some("its id is not of lower-case letters, digits, `-` and `_`".to_owned());
     }
@@ -19,8 +19,8 @@ pub fn flaw(entry: &BackendEntry) -> Option<String> {
     if entry.ops.is_empty() {
         return Some("it lists no operators".to_owned());
     }
-    entry.ops.known().iter().find_map(|record| {
-        let op = record.op.known();
+    entry.ops.validated().iter().find_map(|record| {
+        let op = record.op.validated();
         if op.is_empty() {
             return Some("an operator has no name".to_owned());
         }
@@ -30,7 +30,7 @@ pub fn flaw(entry: &BackendEntry) -> Option<String> {
         if !matches!(record.layout, layout::ANY | layout::CHANNELS_FIRST | layout::CHANNELS_LAST) {
             return Some(format!("`{op}` has the layout {}", record.layout));
         }
-        let mut dtypes = record.inputs.known().iter().chain(record.outputs.known().iter());
+        let mut dtypes = record.inputs.validated().iter().chain(record.outputs.validated().iter());
         dtypes
             .find(|dtype| DType::from_onnx(**dtype).is_none())
             .map(|dtype| format!("`{op}` has the element type {dtype}"))
@@ -39,7 +39,8 @@ pub fn flaw(entry: &BackendEntry) -> Option<String> {
 
 /// Returns the diagnostic for a backend that cannot be used.
 pub(super) fn malformed(plugin: &str, entry: &BackendEntry, flaw: &str) -> Diagnostic {
-    let message = format!("the backend `{}` of plugin `{plugin}` cannot be used: {flaw}", entry.id.known());
+    let message =
+        format!("the backend `{}` of plugin `{plugin}` cannot be used: {flaw}", entry.id.validated());
     let mut diagnostic = Diagnostic::error(Code::BACKEND_CAPABILITIES, message);
     diagnostic.provider = Some(plugin.to_owned());
     diagnostic
@@ -53,11 +54,9 @@ pub(super) fn covers(entry: &BackendEntry, model: &Model, node: NodeId) -> Resul
         return Err("control flow is never offered to a backend".to_owned());
     }
     let version = model.opsets.iter().find(|o| o.domain == data.domain).map_or(0, |o| o.version);
-    let records = entry
-        .ops
-        .known()
-        .iter()
-        .filter(|r| r.domain.known() == data.domain && (r.op.known() == data.op || r.op.known() == "*"));
+    let records = entry.ops.validated().iter().filter(|r| {
+        r.domain.validated() == data.domain && (r.op.validated() == data.op || r.op.validated() == "*")
+    });
     let mut reason = None;
     for record in records {
         match fits(record, version, &model.graph, node) {
@@ -85,7 +84,7 @@ fn fits(record: &OpRecord, version: i64, graph: &Graph, node: NodeId) -> Result<
             return Err(format!("an {side} is not a tensor of known element type"));
         };
         let allowed = if side == "input" { record.inputs } else { record.outputs };
-        if !allowed.is_empty() && !allowed.known().contains(&dtype.onnx()) {
+        if !allowed.is_empty() && !allowed.validated().contains(&dtype.onnx()) {
             return Err(format!("an {side} is {dtype}"));
         }
         if record.flags & op_flags::DYNAMIC == 0 && !is_static(shape) {

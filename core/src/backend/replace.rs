@@ -6,7 +6,7 @@ use super::blob::Finished;
 use super::call::{Addition, Compile, Emitted};
 use super::region::Region;
 use super::{Blobs, EMBED_BYTES};
-use crate::diagnose::{OriginId, Place};
+use crate::diagnose::{CallSite, OriginId};
 use crate::ir::{Artefact, Attr, Attribute, Def, Model, NodeId, Type, ValueId};
 use crate::ops::infer;
 use crate::valid::dims_differ;
@@ -208,7 +208,7 @@ fn merged(model: &mut Model, nodes: &[NodeId]) -> Option<OriginId> {
     let mut origin = model.origins.get(*first).clone();
     for id in rest {
         let other = model.origins.get(*id);
-        let place: &mut Place = &mut origin;
+        let place: &mut CallSite = &mut origin;
         place.module = common(&place.module, &other.module).into();
         for (own, theirs) in [(&mut place.target, &other.target), (&mut place.class, &other.class)] {
             if own != theirs {

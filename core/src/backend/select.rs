@@ -5,7 +5,7 @@ use onnxport_abi::backend::{BackendEntry, BackendTable};
 use super::profile;
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::host::Host;
-use crate::host::Known;
+use crate::host::Validated;
 
 /// A backend that the user requested.
 #[derive(Clone, Copy)]
@@ -28,14 +28,14 @@ pub(super) fn select(host: &Host, ids: &[String]) -> Result<Vec<Selected>, Repor
     let mut chosen: Vec<Selected> = Vec::new();
     let mut problems = Vec::new();
     for id in ids {
-        let mut named: Vec<Selected> = all.iter().filter(|b| b.entry.id.known() == id).copied().collect();
+        let mut named: Vec<Selected> = all.iter().filter(|b| b.entry.id.validated() == id).copied().collect();
         if let [first, second, ..] = named.as_slice() {
             problems.push(ambiguous(id, first, second));
             continue;
         }
         if named.is_empty() {
             named = all.iter().filter(|b| b.plugin_id == id).copied().collect();
-            named.sort_by_key(|b| (std::cmp::Reverse(b.entry.priority), b.entry.id.known()));
+            named.sort_by_key(|b| (std::cmp::Reverse(b.entry.priority), b.entry.id.validated()));
         }
         if named.is_empty() {
             problems.push(unknown(id, &all));
@@ -57,7 +57,7 @@ pub(super) fn select(host: &Host, ids: &[String]) -> Result<Vec<Selected>, Repor
 fn all_of(plugin: usize, of: &crate::host::Plugin) -> impl Iterator<Item = Selected> {
     let plugin_id = of.id;
     of.backend.into_iter().flat_map(move |table| {
-        let entries = table.entries.known().iter().enumerate();
+        let entries = table.entries.validated().iter().enumerate();
         entries.map(move |(index, entry)| Selected {
             plugin,
             plugin_id,
@@ -69,7 +69,7 @@ fn all_of(plugin: usize, of: &crate::host::Plugin) -> impl Iterator<Item = Selec
 }
 
 fn unknown(id: &str, all: &[Selected]) -> Diagnostic {
-    let ids: Vec<&str> = all.iter().map(|b| b.entry.id.known()).collect();
+    let ids: Vec<&str> = all.iter().map(|b| b.entry.id.validated()).collect();
     let help = if ids.is_empty() {
         "no plugin has any; load one with `--plugin`".to_owned()
     } else {

@@ -12,7 +12,7 @@ use super::report::{BackendReport, Partitioned, Refusals, RegionReport, op_of};
 use super::select::{Selected, select};
 use crate::diagnose::{Code, Diagnostic, Report, Severity};
 use crate::host::Host;
-use crate::host::Known;
+use crate::host::Validated;
 use crate::ir::{BlockId, Model, NodeId, ValueId};
 
 /// The result of the stage.
@@ -139,7 +139,7 @@ impl<'a> Running<'a> {
         when: &str,
         refusal: Option<Refusal>,
     ) -> Diagnostic {
-        let id = backend.entry.id.known();
+        let id = backend.entry.id.validated();
         let Refusal { code, message, help } = refusal.unwrap_or_else(Refusal::none);
         let mut problem = match answer {
             status::REFUSED => {
@@ -188,7 +188,7 @@ impl<'a> Running<'a> {
             .iter()
             .zip(self.refusals)
             .map(|(backend, refusals)| BackendReport {
-                id: backend.entry.id.known().to_owned(),
+                id: backend.entry.id.validated().to_owned(),
                 plugin: backend.plugin_id.to_owned(),
                 regions: Vec::new(),
                 refusals: refusals.sorted(),

@@ -26,7 +26,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::diagnose::Diagnostic;
-use crate::diff::{Alignment, Place};
+use crate::diff::{Alignment, NodeSite};
 use crate::ir::{Model, ValueId};
 use crate::run::Computed;
 use crate::taps::{ModelSide, Report, Round, Rounds, Row, Side, Taps, Verdict, distance};
@@ -89,7 +89,7 @@ pub struct Fault {
     pub row: Row,
     /// The nodes between it and the nearest values that the reference has, in topological order: a single one if the
     /// reference has the values of every node.
-    pub nodes: Vec<Place>,
+    pub nodes: Vec<NodeSite>,
     /// The inputs of these nodes that both sides have.
     pub reads: Vec<Read>,
     /// The faulty side.

@@ -4,14 +4,14 @@ use rustc_hash::FxHashMap;
 
 use super::Found;
 use crate::diagnose::Origin;
-use crate::diff::Place;
+use crate::diff::NodeSite;
 use crate::program::Program;
 
 /// Adds the modules and source lines that the model does not state to the locations in `found`.
 pub(super) fn locate(found: &mut Found, program: &Program) {
     let origins = program.body.calls.iter().map(|call| program.origins.get(call.origin));
     let known: FxHashMap<&str, &Origin> = origins.map(|origin| (origin.node.as_str(), origin)).collect();
-    let place = |place: &mut Place| {
+    let place = |place: &mut NodeSite| {
         // Of several merged calls, the first is the one whose result remains.
         let first = place.exported.split('+').next().unwrap_or_default();
         let Some(origin) = known.get(first) else { return };

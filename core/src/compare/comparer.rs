@@ -9,7 +9,7 @@ use super::difference::{DECADES, Difference, Spread, ULPS, Wrong};
 use super::element::text;
 use super::tolerance::{SCALE, Tolerance};
 use crate::diagnose::{Code, Diagnostic};
-use crate::host::{Call, Host, Known, Output, Plugin, Site, cross};
+use crate::host::{Call, Host, Output, Plugin, Site, Validated, cross};
 use crate::tensor::DType;
 
 /// Bytes per chunk: enough for a device to be worth it, little for memory. A multiple of every size, and of
@@ -55,7 +55,7 @@ impl Comparer {
 
     /// The name to show, `CUDA`.
     pub fn name(&self) -> &'static str {
-        self.table.name.known()
+        self.table.name.validated()
     }
 
     fn call(
@@ -65,7 +65,7 @@ impl Comparer {
     ) -> Result<(), Diagnostic> {
         let site = Site { plugin: self.id, task, subject: "" };
         let mut ignore = |_: Output<'_>| {};
-        let mut record = Call::new(self.id, self.table.name.known(), &mut ignore);
+        let mut record = Call::new(self.id, self.table.name.validated(), &mut ignore);
         record.run(Code::VERIFY_COMPARER, |sink| cross(site, || call(sink)))
     }
 

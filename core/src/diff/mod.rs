@@ -9,5 +9,5 @@ mod report;
 mod structure;
 
 pub use align::{Alignment, How};
-pub use place::{Place, metadata};
+pub use place::{NodeSite, metadata};
 pub use report::{Change, Changed, Diff, diff};

@@ -8,7 +8,7 @@ use crate::onnx::{NODE_KEY, torch};
 
 /// Where a node stands: in the graph, in the program, and in the user's code.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
-pub struct Place {
+pub struct NodeSite {
     /// The node's name in the model; that of its first result where it has none.
     pub node: String,
     /// The operator, with its domain where that is not ONNX's.
@@ -23,7 +23,7 @@ pub struct Place {
     pub position: usize,
 }
 
-impl Place {
+impl NodeSite {
     /// Returns the location of the node at `position` in the main graph of `model`.
     pub fn of(model: &Model, node: NodeId, position: usize) -> Self {
         let graph = &model.graph;

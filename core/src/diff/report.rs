@@ -6,7 +6,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::align::{Alignment, How};
-use super::place::Place;
+use super::place::NodeSite;
 use super::structure::same;
 use crate::ir::{Attr, BlockId, Graph, Model, NodeId, Type, ValueId};
 use crate::table::type_of;
@@ -20,9 +20,9 @@ pub struct Diff {
     /// Pairs of nodes that differ.
     pub changed: Vec<Changed>,
     /// Nodes that only the first model has.
-    pub removed: Vec<Place>,
+    pub removed: Vec<NodeSite>,
     /// Nodes that only the second one has.
-    pub added: Vec<Place>,
+    pub added: Vec<NodeSite>,
     /// Differences in the declarations: inputs, outputs, operator sets, states.
     pub declared: Vec<Change>,
     /// Weights of one name that differ, and those that are in one model only.
@@ -33,9 +33,9 @@ pub struct Diff {
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Changed {
     /// The node of the first model.
-    pub before: Place,
+    pub before: NodeSite,
     /// That of the second one.
-    pub after: Place,
+    pub after: NodeSite,
     /// The way in which the pair was found.
     pub how: How,
     /// The differences.
@@ -79,12 +79,12 @@ pub fn diff(a: &Model, b: &Model, alignment: &Alignment) -> Diff {
     for (at, node) in b.graph.order(b.graph.main()).enumerate() {
         positions.insert(node, at);
         if !alignment.has(node) {
-            diff.added.push(Place::of(b, node, at));
+            diff.added.push(NodeSite::of(b, node, at));
         }
     }
     for (at, node) in a.graph.order(a.graph.main()).enumerate() {
         let Some((other, how)) = alignment.node(node).zip(alignment.how(node)) else {
-            diff.removed.push(Place::of(a, node, at));
+            diff.removed.push(NodeSite::of(a, node, at));
             continue;
         };
         let changes = sides.node(node, other);
@@ -92,8 +92,8 @@ pub fn diff(a: &Model, b: &Model, alignment: &Alignment) -> Diff {
             diff.same += 1;
             continue;
         }
-        let after = Place::of(b, other, positions.get(&other).copied().unwrap_or_default());
-        diff.changed.push(Changed { before: Place::of(a, node, at), after, how, changes });
+        let after = NodeSite::of(b, other, positions.get(&other).copied().unwrap_or_default());
+        diff.changed.push(Changed { before: NodeSite::of(a, node, at), after, how, changes });
     }
     diff
 }
@@ -110,7 +110,7 @@ impl Sides<'_> {
         let (ours, theirs) = (&a.nodes[node], &b.nodes[other]);
         let mut changes = Vec::new();
         let operators = [(ours, self.a, node), (theirs, self.b, other)]
-            .map(|(_, model, node)| Place::of(model, node, 0).operator);
+            .map(|(_, model, node)| NodeSite::of(model, node, 0).operator);
         let [before, after] = operators;
         if before != after {
             changes.push(Change::new("operator".to_owned(), before, after));

@@ -10,12 +10,12 @@ use super::links::Links;
 use super::owners::Owners;
 use super::{Candidate, DOMAIN, ModuleFunction};
 use crate::Name;
-use crate::diagnose::{Origin, Place, module_path};
+use crate::diagnose::{CallSite, Origin, module_path};
 use crate::ir::{About, Function, Graph, Model, NodeId, OpsetImport, ValueId};
 
 /// A function for modules of one class.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct ClassFunction {
     class: Name,
     name: String,
     text: String,
@@ -28,7 +28,7 @@ pub(super) struct Known {
     pub calls: usize,
 }
 
-impl Known {
+impl ClassFunction {
     /// Adds a function for modules with equal bodies to the model.
     pub(super) fn add(model: &mut Model, class: &Name, path: &str, group: &[Candidate]) -> Self {
         let name = name(model, class);
@@ -96,7 +96,7 @@ impl Known {
         let origins = nodes.iter().filter_map(|node| graph.nodes[*node].origin);
         let origin = origins.map(|id| model.origins.get(id)).next();
         let module = owners.module(*call);
-        let place = Place {
+        let place = CallSite {
             target: Name::new(),
             module: module_path(&module.path).into(),
             class: module.class.clone(),

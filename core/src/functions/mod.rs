@@ -24,7 +24,7 @@ use crate::ir::{Graph, Model, NodeId, OpsetImport};
 use crate::tidy;
 use crate::trace;
 use canonical::Canonical;
-use cut::Known;
+use cut::ClassFunction;
 use links::Links;
 use owners::{CallId, Owners};
 use region::Region;
@@ -156,7 +156,7 @@ struct Work<'a> {
     links: Links,
     owners: Owners,
     selection: &'a Selection,
-    known: Vec<Known>,
+    known: Vec<ClassFunction>,
     /// By class, the modules that stay as they are, with a node that keeps each from being cut.
     broken: BTreeMap<Name, Vec<(String, NodeId)>>,
     /// The classes that became functions.
@@ -208,7 +208,7 @@ impl Work<'_> {
         }
         let at = known.unwrap_or_else(|| {
             let path = module_path(&self.owners.module(first.call).path);
-            self.known.push(Known::add(self.model, &class, &path, &group));
+            self.known.push(ClassFunction::add(self.model, &class, &path, &group));
             self.known.len() - 1
         });
         self.used.insert(class);
@@ -246,7 +246,7 @@ impl Work<'_> {
             diagnostics.extend(left_out.map(|name| nothing_left(name)));
         }
         let made: Vec<ModuleFunction> =
-            known.iter().filter(|known| known.calls > 0).map(Known::report).collect();
+            known.iter().filter(|known| known.calls > 0).map(ClassFunction::report).collect();
         if !made.is_empty() {
             let imports = &mut model.opsets;
             if imports.iter().all(|import| import.domain != DOMAIN) {

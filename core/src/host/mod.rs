@@ -33,7 +33,7 @@ use onnxport_abi::pass::PassTable;
 use onnxport_abi::rules::RulesTable;
 use onnxport_abi::{HostRoot, Version};
 
-pub use crate::incoming::Known;
+pub use crate::incoming::Validated;
 pub(crate) use call::Call;
 pub use call::{Output, discard};
 pub use crossing::{Run, Site, cross};
@@ -196,7 +196,7 @@ impl Host {
         for (position, plugin) in plugins.iter().enumerate() {
             catalog.add(position, plugin.id, plugin.rules.as_ref(), plugin.pass.as_ref(), problems);
             let Some(table) = &plugin.lowering else { continue };
-            for (index, entry) in table.entries.known().iter().enumerate() {
+            for (index, entry) in table.entries.validated().iter().enumerate() {
                 let provider = Provider {
                     plugin: position,
                     entry: index as u32,
@@ -205,9 +205,9 @@ impl Host {
                     priority: entry.priority,
                     complex: entry.flags & entry_flags::COMPLEX != 0,
                 };
-                registry.add(entry.target.known(), provider);
+                registry.add(entry.target.validated(), provider);
             }
-            let texts = table.schemas.known();
+            let texts = table.schemas.validated();
             // Decompositions that come with the program are read on first use.
             match Decompositions::among_schemas(plugin.id, texts, plugin.source != Source::Linked) {
                 Ok(table) => decompositions.push(table),

@@ -8,7 +8,7 @@ mod program;
 mod weights;
 
 pub use crate::table::{
-    PartSummary, PlaceSummary, ProblemSummary, SharedStorage, SourceSummary, TensorKind, TensorSummary,
+    DestinationSummary, PartSummary, ProblemSummary, SharedStorage, SourceSummary, TensorKind, TensorSummary,
     ViewSummary, WeightTable,
 };
 pub use forms::WeightForm;

@@ -11,7 +11,7 @@ use crate::onnx::SizeRanges;
 use crate::program::{Arg, Body, InputKind, OutputKind, OutputSpec, Program, Val, ValueType};
 use crate::pt2::Archive;
 use crate::registry::Resolved;
-use crate::sizes::{self, Naming};
+use crate::sizes::{self, InterfaceNames};
 use crate::sym::{Range, Symbols};
 
 /// The contents of an exported program.
@@ -110,7 +110,7 @@ impl ProgramSummary {
             outputs: Vec::new(),
             states: Vec::new(),
             dims: dims(program),
-            sizes: sizes::effective(program, &host.schemas, &Naming::default()).stated,
+            sizes: sizes::effective(program, &host.schemas, &InterfaceNames::default()).stated,
             guards: program.guards.clone(),
             ops: ops(body, &functional.body, host, opset),
             parameters: 0,

@@ -63,7 +63,7 @@ pub(super) fn bind(graph: &Graph, node: &Node, schema: &OpSchema) -> Bound {
 }
 
 /// A node with its signature.
-struct Asked<'a> {
+struct Candidate<'a> {
     graph: &'a Graph,
     node: &'a Node,
     schema: &'static OpSchema,
@@ -73,7 +73,7 @@ struct Asked<'a> {
     gaps: Vec<&'a Gap>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> Candidate<'a> {
     /// `None` for an operator that nothing is known of.
     fn new(graph: &'a Graph, opset: i64, target: &'a Target, node: NodeId) -> Option<Self> {
         let node = &graph.nodes[node];
@@ -108,7 +108,7 @@ impl<'a> Asked<'a> {
     }
 
     /// Whether a kernel takes the node, some variables of which stand for other types, or the target takes it apart.
-    fn taken(&self, opset: i64, changes: &Variables) -> Taken {
+    fn taken(&self, opset: i64, changes: &Variables) -> Support {
         let fits = |kernel: bool, (name, allowed): &(String, Vec<DType>)| {
             let variable = self.schema.type_vars.iter().position(|v| v.name == *name);
             let Some(variable) = variable else {
@@ -123,11 +123,11 @@ impl<'a> Asked<'a> {
             forms.is_none_or(|forms| forms.into_iter().any(|types| types.iter().all(|t| fits(kernel, t))))
         };
         if among(true, self.kernels()) {
-            Taken::Kernel
+            Support::Kernel
         } else if among(false, self.target.expansions(&self.node.op, opset)) {
-            Taken::Apart
+            Support::Expanded
         } else {
-            Taken::Not
+            Support::None
         }
     }
 
@@ -160,23 +160,29 @@ impl<'a> Asked<'a> {
 
 /// How a target takes a node as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Taken {
+pub(super) enum Support {
     /// By a kernel, or unknown.
     Kernel,
     /// By the operators of ONNX's definition.
-    Apart,
+    Expanded,
     /// Not at all, or only by leaving it to others.
-    Not,
+    None,
 }
 
 /// How `target` takes `node`, some variables of which stand for other types.
-pub(super) fn takes(graph: &Graph, opset: i64, target: &Target, node: NodeId, changes: &Variables) -> Taken {
-    Asked::new(graph, opset, target, node).map_or(Taken::Kernel, |asked| asked.taken(opset, changes))
+pub(super) fn takes(
+    graph: &Graph,
+    opset: i64,
+    target: &Target,
+    node: NodeId,
+    changes: &Variables,
+) -> Support {
+    Candidate::new(graph, opset, target, node).map_or(Support::Kernel, |asked| asked.taken(opset, changes))
 }
 
 /// The treatment of `node`.
 pub(super) fn judge(graph: &Graph, opset: i64, target: &Target, node: NodeId) -> Verdict {
-    let Some(asked) = Asked::new(graph, opset, target, node) else { return Verdict::Fits };
+    let Some(asked) = Candidate::new(graph, opset, target, node) else { return Verdict::Fits };
     let (node, since) = (asked.node, i64::from(asked.schema.since));
     let (Some(kernels), Some(expansions)) = (asked.kernels(), target.expansions(&node.op, opset)) else {
         return Verdict::Fits;

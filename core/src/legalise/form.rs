@@ -24,7 +24,7 @@ use std::sync::LazyLock;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::condition::{Condition, stated};
-use super::fit::{self, Taken, Variables, Verdict};
+use super::fit::{self, Support, Variables, Verdict};
 use super::target::Target;
 use crate::ir::opset::{self, OpSchema};
 use crate::ir::{Attr, Graph, Model, Node, NodeId, OpsetImport};
@@ -195,19 +195,19 @@ pub(super) struct Site<'a> {
 }
 
 /// The first form that `target` takes without loss, or else, where nothing else helps, one that it takes with casts.
-pub(super) fn choose(place: &mut Site<'_>, target: &Target, taken: Taken, lacks: bool) -> Option<Plan> {
+pub(super) fn choose(place: &mut Site<'_>, target: &Target, taken: Support, lacks: bool) -> Option<Plan> {
     let node = &place.graph.nodes[place.node];
     if !node.domain.is_empty() || node.blocks().next().is_some() {
         return None;
     }
     let schema = opset::lookup(&node.op, place.opset)?;
     let mut second = None;
-    let allowed = forms().iter().filter(|form| form.rather || taken == Taken::Not);
+    let allowed = forms().iter().filter(|form| form.rather || taken == Support::None);
     for form in allowed.filter(|form| form.fits(place.graph, node, schema)) {
         let Some(plan) = form.plan(place, schema) else { continue };
         let body = match &plan {
             Plan::Types(types) => {
-                if fit::takes(place.graph, place.opset, target, place.node, types) != Taken::Not {
+                if fit::takes(place.graph, place.opset, target, place.node, types) != Support::None {
                     return Some(plan);
                 }
                 continue;

@@ -32,7 +32,7 @@ use crate::tidy;
 pub use form::{Form, forms};
 pub use target::{BUILT_IN, Target};
 
-use fit::{Taken, Variables, Verdict};
+use fit::{Support, Variables, Verdict};
 use form::{Plan, Site};
 
 /// The target of a model.
@@ -178,7 +178,7 @@ impl Walk<'_> {
 
     fn visit(&mut self, node: NodeId, casts: &mut edit::Casts) {
         let taken = fit::takes(self.graph, self.opset, self.target, node, &Variables::new());
-        if taken == Taken::Kernel || (self.keep_bits && taken != Taken::Not) {
+        if taken == Support::Kernel || (self.keep_bits && taken != Support::None) {
             return;
         }
         let verdict = fit::judge(self.graph, self.opset, self.target, node);

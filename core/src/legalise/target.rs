@@ -43,7 +43,7 @@ pub(super) struct Gap {
 
 /// The kernels of an operator.
 #[derive(Clone, Debug, Default)]
-struct Known {
+struct OpKernels {
     /// By the version of the operator.
     kernels: Vec<Entry>,
     /// By the opset of the model: the target takes the operator apart.
@@ -55,14 +55,14 @@ struct Known {
 #[derive(Clone, Debug, Default)]
 struct Operator {
     lines: String,
-    known: OnceLock<Option<Known>>,
+    known: OnceLock<Option<OpKernels>>,
 }
 
 impl Operator {
     /// `None` where a line says nothing, which [`Target::parse`] does not let pass.
-    fn known(&self) -> Option<&Known> {
+    fn known(&self) -> Option<&OpKernels> {
         let read = || {
-            let mut known = Known::default();
+            let mut known = OpKernels::default();
             self.lines.lines().try_for_each(|line| known.line(line))?;
             Some(known)
         };
@@ -70,7 +70,7 @@ impl Operator {
     }
 }
 
-impl Known {
+impl OpKernels {
     fn line(&mut self, line: &str) -> Option<()> {
         let (word, rest) = line.split_once(' ')?;
         let (_, versions, words) = entry(rest)?;
@@ -172,7 +172,7 @@ impl Target {
     /// [`Code::TARGET_FILE`] with the number of the line that says nothing, or when no name is stated.
     pub fn parse(text: &str) -> Result<Self, Diagnostic> {
         let says_nothing = |line: &str| match operator(line) {
-            Some(_) => Known::default().line(line).is_none(),
+            Some(_) => OpKernels::default().line(line).is_none(),
             None => Self::default().line(line).is_none(),
         };
         match text.lines().position(|line| line_of(line).is_some_and(says_nothing)) {
@@ -223,7 +223,7 @@ impl Target {
         Some(())
     }
 
-    fn known(&self, op: &str) -> Option<&Known> {
+    fn known(&self, op: &str) -> Option<&OpKernels> {
         self.operators.get(op)?.known()
     }
 

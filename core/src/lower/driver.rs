@@ -12,7 +12,7 @@ use super::interface::{real_type, rename_dims};
 use super::{LowerOptions, Lowered, OutputNames, Provided};
 use crate::Name;
 use crate::diagnose::{Code, Diagnostic, OriginId, Origins, Report, Severity};
-use crate::host::Known;
+use crate::host::Validated;
 use crate::host::{Host, Site, cross, log};
 use crate::ir::{self, Attribute, BlockId, Model, OpsetImport, Shape, ValueId};
 use crate::ops::infer;
@@ -20,7 +20,7 @@ use crate::program::{Arg, Body, Call, Output, Program, TensorType, Val, ValueTyp
 use crate::registry::Resolved;
 use crate::sym::Dim;
 use crate::tensor::{DType, LazyTensor};
-use crate::valid::Stated;
+use crate::valid::StatedTypes;
 
 /// The translation of a value of the program.
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +65,7 @@ pub(super) struct Driver<'p> {
     pub(super) host: &'p Host,
     pub(super) program: &'p Program,
     pub(super) model: Model,
-    pub(super) stated: Stated,
+    pub(super) stated: StatedTypes,
     /// The types in ONNX of the program's, by address.
     types: FxHashMap<*const TensorType, Typed>,
     /// The block to which nodes are appended.
@@ -103,7 +103,7 @@ pub(super) fn run(
         program: &program,
         block: model.graph.main(),
         model,
-        stated: Stated::default(),
+        stated: StatedTypes::default(),
         types: FxHashMap::default(),
         origin: None,
         dims: super::dims::DimValues::default(),
@@ -327,8 +327,11 @@ impl<'p> Driver<'p> {
         frame.driver = std::ptr::from_mut(self).cast();
         let cx = Context(std::ptr::from_mut(&mut frame).cast());
         let depth = self.block;
-        let subject =
-            table.entries.known().get(provider.entry as usize).map_or("", |entry| entry.target.known());
+        let subject = table
+            .entries
+            .validated()
+            .get(provider.entry as usize)
+            .map_or("", |entry| entry.target.validated());
         let site = Site { plugin, task: "lowering", subject };
         let answer = cross(site, || (table.lower)(provider.entry, &host_table(), cx));
         // A plugin that failed inside a function or a block leaves it open.

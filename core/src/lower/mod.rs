@@ -29,7 +29,7 @@ use crate::ir::Model;
 use crate::ir::opset::DEFAULT_OPSET;
 use crate::program::{Arg, Program};
 use crate::pt2::TreeSpec;
-use crate::valid::Stated;
+use crate::valid::StatedTypes;
 
 /// The user's options for the model's interface.
 #[derive(Clone, Debug)]
@@ -85,7 +85,7 @@ pub struct Lowered {
     /// The model.
     pub model: Model,
     /// The stated type of every value that corresponds to one of the program's.
-    pub stated: Stated,
+    pub stated: StatedTypes,
     /// Warnings.
     pub diagnostics: Vec<Diagnostic>,
     /// The plugin that lowered each operator, sorted.

@@ -182,14 +182,14 @@ impl Checker<'_> {
             self.checked.shaped.insert(call.origin);
         }
         match known.map(|known| known.map(|(known, _)| known)) {
-            Some(Ok(Known::Whole)) => {
+            Some(Ok(Coverage::Full)) => {
                 self.checked.known = self.checked.known.saturating_add(1);
                 if !nested {
                     self.checked.confirmed.insert(call.origin);
                 }
             }
-            Some(Ok(Known::Part)) => self.checked.known = self.checked.known.saturating_add(1),
-            Some(Ok(Known::Nothing)) | None => {
+            Some(Ok(Coverage::Partial)) => self.checked.known = self.checked.known.saturating_add(1),
+            Some(Ok(Coverage::None)) | None => {
                 self.checked.unknown = self.checked.unknown.saturating_add(1);
                 if !self.checked.operators.contains(call.target.as_str()) {
                     self.checked.operators.insert(call.target.to_string());
@@ -217,7 +217,7 @@ impl Checker<'_> {
         call: &Call,
         schema: &Schema,
         autocast: bool,
-    ) -> Result<(Known, bool), String> {
+    ) -> Result<(Coverage, bool), String> {
         let (shapes, dtypes) = (schema.facts.terms("shape"), schema.facts.terms("dtype"));
         let (mut any, mut all, mut shaped) = (false, true, true);
         if !autocast {
@@ -246,9 +246,9 @@ impl Checker<'_> {
                 any,
                 all && examines(schema, call, &["shape"]) && examines(schema, call, &["dtype", "operands"]),
             ) {
-                (false, _) => Known::Nothing,
-                (true, false) => Known::Part,
-                (true, true) => Known::Whole,
+                (false, _) => Coverage::None,
+                (true, false) => Coverage::Partial,
+                (true, true) => Coverage::Full,
             },
             shaped,
         ))
@@ -281,13 +281,13 @@ fn examines(schema: &Schema, call: &Call, keys: &[&str]) -> bool {
 }
 
 /// The extent to which the facts of an operator determine the results of a call.
-enum Known {
+enum Coverage {
     /// Neither an element type nor a shape.
-    Nothing,
+    None,
     /// Some of them.
-    Part,
+    Partial,
     /// The element type and the shape of every result.
-    Whole,
+    Full,
 }
 
 /// Whether all results of the operator are the argument that it writes, with only its elements changed.

@@ -24,13 +24,13 @@ use crate::host::{Host, Site, cross};
 use crate::ir::{BlockId, Model, NodeId, ValueId};
 use crate::rules::{Class, Rule};
 use crate::trace;
-use crate::valid::Stated;
+use crate::valid::StatedTypes;
 
 /// The state of a run.
 pub(super) struct Engine<'a> {
     pub(super) host: &'a Host,
     pub(super) model: &'a mut Model,
-    pub(super) stated: &'a mut Stated,
+    pub(super) stated: &'a mut StatedTypes,
     pub(super) options: &'a OptimiseOptions,
     /// The number of plugins that the host had set aside at the start.
     set_aside: usize,
@@ -82,7 +82,7 @@ struct Patch {
 }
 
 /// The outcome of a rule at a node.
-enum Tried {
+enum Verdict {
     Applied,
     Not(Outcome, String),
     /// It was not tried.
@@ -93,7 +93,7 @@ impl<'a> Engine<'a> {
     pub(super) fn new(
         host: &'a Host,
         model: &'a mut Model,
-        stated: &'a mut Stated,
+        stated: &'a mut StatedTypes,
         options: &'a OptimiseOptions,
         room: &'a mut Growth,
     ) -> Self {
@@ -288,24 +288,24 @@ impl<'a> Engine<'a> {
             if explained {
                 let plugin = self.plugin_id(rule.plugin);
                 match &tried {
-                    Tried::Applied => {
+                    Verdict::Applied => {
                         self.explanation.add(plugin, place, Outcome::Applied, String::new());
                     }
-                    Tried::Not(outcome, reason) => {
+                    Verdict::Not(outcome, reason) => {
                         self.explanation.add(plugin, place, *outcome, reason.clone());
                     }
-                    Tried::Skipped => {}
+                    Verdict::Skipped => {}
                 }
             }
-            if matches!(tried, Tried::Applied) {
+            if matches!(tried, Verdict::Applied) {
                 return;
             }
         }
     }
 
-    fn attempt(&mut self, index: usize, rule: &Rule, root: NodeId) -> Tried {
+    fn attempt(&mut self, index: usize, rule: &Rule, root: NodeId) -> Verdict {
         if self.rejected.contains(&(index, root)) {
-            return Tried::Skipped;
+            return Verdict::Skipped;
         }
         let matched = match matcher::find(&rule.pattern, &self.model.graph, self.model.opset(), root) {
             Ok(matched) => matched,
@@ -313,12 +313,12 @@ impl<'a> Engine<'a> {
                 let wanted = self.explanation.wants(self.host.catalog.rule_name(index));
                 let reason =
                     if wanted { mismatch.describe(&rule.pattern, &self.model.graph) } else { String::new() };
-                return Tried::Not(Outcome::NoMatch, reason);
+                return Verdict::Not(Outcome::NoMatch, reason);
             }
         };
-        let Some(calls) = self.calls(rule) else { return Tried::Skipped };
+        let Some(calls) = self.calls(rule) else { return Verdict::Skipped };
         if self.host.quarantine.skips(rule.plugin) {
-            return Tried::Skipped;
+            return Verdict::Skipped;
         }
         if rule.condition
             && let Err(not) = self.check(index, rule, calls, matched.clone())
@@ -329,7 +329,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Asks the plugin whether the rule applies.
-    fn check(&mut self, index: usize, rule: &Rule, calls: Calls, matched: Match) -> Result<(), Tried> {
+    fn check(&mut self, index: usize, rule: &Rule, calls: Calls, matched: Match) -> Result<(), Verdict> {
         let origin = self.origin(&matched);
         let site = self.site(index, rule, "checking the rule");
         let mut frame =
@@ -344,7 +344,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Asks the plugin for a patch, checks it and applies it.
-    fn build(&mut self, index: usize, rule: &Rule, calls: Calls, matched: Match, root: NodeId) -> Tried {
+    fn build(&mut self, index: usize, rule: &Rule, calls: Calls, matched: Match, root: NodeId) -> Verdict {
         let Patch { journal, matched, outputs } = match self.propose(index, rule, calls, matched, root) {
             Ok(patch) => patch,
             Err(not) => return not,
@@ -371,7 +371,7 @@ impl<'a> Engine<'a> {
         }
         self.grow(index, journal.nodes.len(), gone);
         self.count(rule.plugin, false, index, journal.nodes.len() as i64 - gone as i64);
-        Tried::Applied
+        Verdict::Applied
     }
 
     /// Asks the plugin for a patch and checks it; its nodes are in the graph already, and nobody uses them.
@@ -382,9 +382,9 @@ impl<'a> Engine<'a> {
         calls: Calls,
         matched: Match,
         root: NodeId,
-    ) -> Result<Patch, Tried> {
+    ) -> Result<Patch, Verdict> {
         let origin = self.origin(&matched);
-        let Some(block) = self.model.graph.nodes[matched.place].block else { return Err(Tried::Skipped) };
+        let Some(block) = self.model.graph.nodes[matched.place].block else { return Err(Verdict::Skipped) };
         let journal = Journal::new(self.model);
         let place = Insertion { block, before: Some(matched.place), origin };
         let state = Attempt::new(matched, &rule.pattern.wanted, Some((place, journal)));
@@ -396,7 +396,7 @@ impl<'a> Engine<'a> {
         let kept = frame.access.has_kept();
         let Attempt { matched, patch, answer: outputs, refusal, .. } = frame.state;
         let refusal = if kept { refusal.map(Refusal::of_kept) } else { refusal };
-        let Some((_, journal)) = patch else { return Err(Tried::Skipped) };
+        let Some((_, journal)) = patch else { return Err(Verdict::Skipped) };
         let (true, Some(outputs)) = (answer == status::OK, outputs) else {
             journal.undo(self.model);
             let answer = if answer == status::OK { status::INVALID } else { answer };
@@ -406,12 +406,12 @@ impl<'a> Engine<'a> {
             journal.undo(self.model);
             self.rejected.insert((index, root));
             self.reject(index, rule, &why, origin);
-            return Err(Tried::Not(Outcome::Rejected, why));
+            return Err(Verdict::Not(Outcome::Rejected, why));
         }
         if let Some(why) = supported::patch(self.model, &self.options.target, &journal, &matched) {
             journal.undo(self.model);
             self.rejected.insert((index, root));
-            return Err(Tried::Not(Outcome::Refused, why));
+            return Err(Verdict::Not(Outcome::Refused, why));
         }
         Ok(Patch { journal, matched, outputs })
     }

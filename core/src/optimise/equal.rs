@@ -6,14 +6,14 @@ use std::sync::Arc;
 use crate::diagnose::{Code, Diagnostic, Severity};
 use crate::equate::{self, Equal, Equated};
 use crate::ir::Model;
-use crate::valid::Stated;
+use crate::valid::StatedTypes;
 
 /// The number of replaced names that are listed.
 const MAX_NAMES: usize = 4;
 
 /// Gives dimensions that must be equal in every run one name, in the model and in the program's statements; a note
 /// lists them.
-pub(super) fn equate(model: &mut Model, stated: &mut Stated) -> (Equated, Vec<Diagnostic>) {
+pub(super) fn equate(model: &mut Model, stated: &mut StatedTypes) -> (Equated, Vec<Diagnostic>) {
     let mut equated = equate::equate(model);
     if !equated.equal.is_empty() {
         for ty in stated.iter_mut() {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::report::{Outcome, Place};
+use super::report::{Outcome, RuleDecision};
 use crate::ir::{Model, NodeId};
 
 /// The places at which one rule or pass was tried.
@@ -11,7 +11,7 @@ pub(super) struct Journal {
     /// The rule or pass; nothing is remembered without one.
     pub(super) name: Option<String>,
     /// The places, with the number of the sweep (0 before the first) for those where it was not applied.
-    places: Vec<(Option<usize>, Place)>,
+    places: Vec<(Option<usize>, RuleDecision)>,
     sweep: usize,
 }
 
@@ -34,11 +34,11 @@ impl Journal {
     /// Records the outcome of the rule or pass at a node.
     pub(super) fn add(&mut self, plugin: &str, node: String, outcome: Outcome, reason: String) {
         let lasting = matches!(outcome, Outcome::Applied | Outcome::Note | Outcome::Rejected);
-        let place = Place { plugin: plugin.to_owned(), node, outcome, reason };
+        let place = RuleDecision { plugin: plugin.to_owned(), node, outcome, reason };
         self.places.push(((!lasting).then_some(self.sweep), place));
     }
 
-    pub(super) fn finish(self) -> Vec<Place> {
+    pub(super) fn finish(self) -> Vec<RuleDecision> {
         self.places.into_iter().map(|(_, place)| place).collect()
     }
 }

@@ -11,7 +11,7 @@ use crate::ir::{Initializer, Model, Type, ValueId};
 use crate::legalise::{LegaliseOptions, Legalised, legalise};
 use crate::ops::infer::{OLDEST_INFERRED, infer_all};
 use crate::tensor::DType;
-use crate::valid::{self, Stated};
+use crate::valid::{self, StatedTypes};
 
 /// An imported model after rules and passes.
 #[derive(Debug)]
@@ -67,7 +67,7 @@ pub fn imported(
     infer_all(&mut model.graph, &mut model.symbols, opset);
     // With inferred types, the graph is checked like a converted one.
     let origin = std::mem::take(&mut model.origin);
-    let mut stated = Stated::default();
+    let mut stated = StatedTypes::default();
     let options = &OptimiseOptions { target: target.target.clone(), ..options.clone() };
     let (mut equated, equalities) = equal::equate(&mut model, &mut stated);
     for (_, ty) in &mut recorded {

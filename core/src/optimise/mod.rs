@@ -37,7 +37,7 @@ pub use level::Level;
 pub use matched::Matched;
 pub use memory::{Memory, order};
 pub use outline::outline;
-pub use report::{Count, Optimised, Outcome, Place};
+pub use report::{Count, Optimised, Outcome, RuleDecision};
 pub use trial::{Trial, Verdict};
 pub use unused::{Unused, With};
 
@@ -55,7 +55,7 @@ use crate::layout;
 use crate::legalise::Target;
 use crate::tidy;
 use crate::trace;
-use crate::valid::Stated;
+use crate::valid::StatedTypes;
 
 /// The default limit on sweeps of the rules over a graph.
 pub const MAX_SWEEPS: usize = 64;
@@ -136,7 +136,7 @@ impl Default for OptimiseOptions {
 pub fn optimise(
     host: &Host,
     model: &mut Model,
-    stated: &mut Stated,
+    stated: &mut StatedTypes,
     options: &OptimiseOptions,
 ) -> Result<(Optimised, Vec<Diagnostic>), Diagnostic> {
     for name in options.explain.iter().chain(&options.only).chain(&options.skip) {
@@ -177,7 +177,7 @@ pub fn optimise(
 fn rewrite_forms(
     host: &Host,
     model: &mut Model,
-    stated: &mut Stated,
+    stated: &mut StatedTypes,
     options: &OptimiseOptions,
     done: &mut Optimised,
 ) -> Vec<Diagnostic> {
@@ -216,7 +216,7 @@ fn layouts(model: &mut Model, options: &OptimiseOptions) -> usize {
 fn rewrite(
     host: &Host,
     model: &mut Model,
-    stated: &mut Stated,
+    stated: &mut StatedTypes,
     options: &OptimiseOptions,
     room: &mut Growth,
 ) -> (Optimised, Vec<Diagnostic>) {

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::Name;
-use crate::diagnose::{ModuleCall, Origin, OriginId, Origins, Place};
+use crate::diagnose::{CallSite, ModuleCall, Origin, OriginId, Origins};
 
 /// A chain of rewrites merges and merges again; of the parts of an origin this many are named.
 const MAX_PARTS: usize = 32;
@@ -36,7 +36,7 @@ impl Merged {
             [first, ..] => Some(*self.known.entry(unique.clone()).or_insert_with(|| {
                 let all: Vec<&Origin> = unique.iter().map(|id| origins.get(*id)).collect();
                 let node = joined('+', MAX_NODES, all.iter().map(|o| o.node.as_str()));
-                let place = Place {
+                let place = CallSite {
                     target: joined('+', MAX_PARTS, all.iter().map(|o| o.target.as_str())).into(),
                     module: common(all.iter().map(|o| o.module.as_str())).into(),
                     class: Name::new(),
@@ -94,14 +94,14 @@ fn common<'a>(mut paths: impl Iterator<Item = &'a str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::Merged;
-    use crate::diagnose::{Origin, Origins, Place};
+    use crate::diagnose::{CallSite, Origin, Origins};
 
     #[test]
     fn everything_that_was_replaced_is_named() {
         let mut origins = Origins::default();
         let mut add = |node: &str, module: &str| {
             let target = format!("aten.{node}.default").into();
-            origins.push(Origin::new(node, Place { target, module: module.into(), ..Place::default() }))
+            origins.push(Origin::new(node, CallSite { target, module: module.into(), ..CallSite::default() }))
         };
         let (a, b, c) = (add("relu", "layer.0.act"), add("conv", "layer.0.conv"), add("add", "layer.1"));
         let d = add("mul", "layer.1");

@@ -18,7 +18,7 @@ use crate::ir::{BlockId, Graph, Model, OpsetImport};
 use crate::ops::infer;
 use crate::rules::Pass;
 use crate::tidy;
-use crate::valid::{self, Stated};
+use crate::valid::{self, StatedTypes};
 use callbacks::Run;
 
 /// The number of findings shown for a graph that a pass broke.
@@ -28,7 +28,7 @@ const SHOWN: usize = 4;
 struct Backup {
     graph: Graph,
     opsets: Vec<OpsetImport>,
-    stated: Stated,
+    stated: StatedTypes,
 }
 
 impl Engine<'_> {

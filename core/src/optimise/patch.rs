@@ -4,7 +4,7 @@ use super::edit::Journal;
 use super::matcher::Match;
 use crate::diagnose::OriginId;
 use crate::ir::{Model, NodeId, ValueId};
-use crate::valid::{self, Stated};
+use crate::valid::{self, StatedTypes};
 
 /// The reason why a patch cannot be applied; the graph must stay unchanged.
 pub(super) type Unsound = String;
@@ -81,7 +81,7 @@ fn visible(
 /// are removed. Returns the number of removed nodes.
 pub(super) fn apply(
     model: &mut Model,
-    stated: &mut Stated,
+    stated: &mut StatedTypes,
     journal: &Journal,
     matched: &Match,
     answer: &[Option<ValueId>],
@@ -110,7 +110,7 @@ pub(super) fn apply(
 }
 
 /// Replaces `old` by `new`: its readers, the facts about it, and its name if `new` is `fresh` and has none.
-pub(super) fn replace(model: &mut Model, stated: &mut Stated, old: ValueId, new: ValueId, fresh: bool) {
+pub(super) fn replace(model: &mut Model, stated: &mut StatedTypes, old: ValueId, new: ValueId, fresh: bool) {
     if old == new {
         return;
     }

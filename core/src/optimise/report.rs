@@ -40,7 +40,7 @@ pub enum Outcome {
 
 /// The reason why a rule was applied at a node, or was not.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
-pub struct Place {
+pub struct RuleDecision {
     /// The plugin.
     pub plugin: String,
     /// The node, in words.
@@ -84,7 +84,7 @@ pub struct Optimised {
     /// Whether it ended early at the user's limit.
     pub stopped: bool,
     /// The nodes at which the rule that the user asked about was tried.
-    pub places: Vec<Place>,
+    pub places: Vec<RuleDecision>,
     /// The rules that would be applied for a named target, or at a higher opset.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unused: Vec<Unused>,

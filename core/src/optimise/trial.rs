@@ -9,7 +9,7 @@ use crate::host::Host;
 use crate::ir::{Attr, Model};
 use crate::ops::{self, Limits, Tensor, Value};
 use crate::tensor::{DType, Kind};
-use crate::valid::Stated;
+use crate::valid::StatedTypes;
 
 /// A rule, with bindings for the names of its pattern.
 #[derive(Clone, Debug, Default)]
@@ -58,7 +58,7 @@ impl Trial {
         let mut after = before.clone();
         let options =
             OptimiseOptions { explain: Some(self.name.clone()), fold: 0, ..OptimiseOptions::default() };
-        let optimised = optimise(host, &mut after, &mut Stated::default(), &options);
+        let optimised = optimise(host, &mut after, &mut StatedTypes::default(), &options);
         let (done, found) = optimised.map_err(|problem| problem.message)?;
         if done.applied == 0 {
             let reasons = found.into_iter().map(|diagnostic| diagnostic.message);

@@ -9,12 +9,12 @@ const FEW: usize = 8;
 
 /// Weights by the reason for which they stay, in the order in which it was found.
 #[derive(Default)]
-pub(super) struct Kept {
+pub(super) struct KeptWeights {
     reasons: Vec<(&'static str, Vec<String>)>,
     seen: FxHashSet<String>,
 }
 
-impl Kept {
+impl KeptWeights {
     /// Records that the weight `name` stays, with the reason; the first reason is kept.
     pub(super) fn add(&mut self, name: &str, why: &'static str) {
         if !self.seen.insert(name.to_owned()) {
@@ -48,12 +48,12 @@ fn note(name: &str, why: &str) -> Diagnostic {
 
 #[cfg(test)]
 mod tests {
-    use super::Kept;
+    use super::KeptWeights;
 
     #[test]
     fn many_with_one_reason_share_a_note() {
         let said = |count: usize| -> Vec<String> {
-            let mut kept = Kept::default();
+            let mut kept = KeptWeights::default();
             kept.add("odd", "it is odd");
             kept.add("odd", "it is even");
             (0..count).for_each(|at| kept.add(&format!("w{at}"), "it is even"));

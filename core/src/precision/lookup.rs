@@ -87,7 +87,7 @@ fn rows(
 }
 
 /// The positions of four-bit codes.
-struct Places {
+struct CodePositions {
     /// The byte.
     bytes: ValueId,
     /// The number of bits to shift by.
@@ -95,7 +95,7 @@ struct Places {
 }
 
 /// Returns the positions of the columns `indices`, negative ones from the end: rows fill whole bytes.
-fn places(front: &mut Front<'_>, indices: ValueId) -> Option<Places> {
+fn places(front: &mut Front<'_>, indices: ValueId) -> Option<CodePositions> {
     let dtype = front.model.graph.values[indices].ty.dtype()?;
     let mut number = |n: i64| -> Option<ValueId> {
         let bytes = match dtype {
@@ -110,7 +110,7 @@ fn places(front: &mut Front<'_>, indices: ValueId) -> Option<Places> {
     let bytes = front.emit("Div", &[even, two], &[])?;
     let bits = front.emit("Mul", &[odd, four], &[])?;
     let by = front.emit("Cast", &[bits], &[("to", i64::from(DType::U8.onnx()))])?;
-    Some(Places { bytes, by })
+    Some(CodePositions { bytes, by })
 }
 
 /// Returns the four-bit codes at `places` along `axis`, as eight-bit codes.
@@ -118,7 +118,7 @@ fn nibbles(
     front: &mut Front<'_>,
     table: ValueId,
     axis: i64,
-    places: &Places,
+    places: &CodePositions,
     symmetric: bool,
 ) -> Option<ValueId> {
     let bytes = front.emit("Gather", &[table, places.bytes], &[("axis", axis)])?;

@@ -28,7 +28,7 @@ mod tests;
 pub use scheme::{Block, Form, Scheme};
 
 pub use crate::weights::QuantiserName;
-use kept::Kept;
+use kept::KeptWeights;
 use select::Choice;
 pub use select::Patterns;
 
@@ -163,7 +163,7 @@ pub fn apply(
     }
     if let Some(scheme) = &options.quantise {
         let mut choice = Choice::from_options(options);
-        let mut kept = Kept::default();
+        let mut kept = KeptWeights::default();
         stacks::apply(model, scheme.form, &mut choice, &mut kept);
         packed::apply(model, scheme, &mut choice);
         // Removes the initializers that the joined ones replaced.

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::kept::Kept;
+use super::kept::KeptWeights;
 use super::readers::Readers;
 use super::select::{Choice, weights};
 use super::{Block, Changed, Form, Scheme, dequantize, nbits};
@@ -71,7 +71,7 @@ pub(super) fn apply(
     model: &mut Model,
     scheme: &Scheme,
     choice: &Choice<'_>,
-    mut kept: Kept,
+    mut kept: KeptWeights,
     changed: &mut Changed,
     problems: &mut Vec<Diagnostic>,
 ) -> Vec<Diagnostic> {
@@ -147,7 +147,7 @@ fn possible(scheme: &Scheme, opset: i64) -> Result<(), Diagnostic> {
 }
 
 /// Returns the weights of `choice`. Quantised weights stay: their integers are not floats.
-fn targets(graph: &Graph, opset: i64, choice: &Choice<'_>, kept: &mut Kept) -> Vec<Target> {
+fn targets(graph: &Graph, opset: i64, choice: &Choice<'_>, kept: &mut KeptWeights) -> Vec<Target> {
     let mut found = Vec::new();
     for (value, name) in weights(graph) {
         let Some(data) = graph.initializer(value) else { continue };

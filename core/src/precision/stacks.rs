@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::kept::Kept;
+use super::kept::KeptWeights;
 use super::readers::Readers;
 use super::select::{Choice, weights};
 use super::{Form, edit};
@@ -25,7 +25,7 @@ struct Pick {
 }
 
 /// Splits the stacks of `choice` into weights, if only products of single matrices read the stack.
-pub(super) fn apply(model: &mut Model, form: Form, choice: &mut Choice<'_>, kept: &mut Kept) {
+pub(super) fn apply(model: &mut Model, form: Form, choice: &mut Choice<'_>, kept: &mut KeptWeights) {
     let opset = model.opset();
     let graph = &mut model.graph;
     let found: Vec<(String, LazyTensor, Vec<Pick>)> = weights(graph)

@@ -12,7 +12,7 @@ use super::pattern::Pattern;
 use super::text;
 use super::tree::Tree;
 use crate::diagnose::{Code, Diagnostic};
-use crate::incoming::Known;
+use crate::incoming::Validated;
 use crate::ir::{Graph, NodeId};
 
 /// A rule of a plugin.
@@ -86,7 +86,7 @@ impl Catalog {
         problems: &mut Vec<Diagnostic>,
     ) {
         if let Some(table) = rules {
-            for (index, record) in (0..).zip(table.rules.known()) {
+            for (index, record) in (0..).zip(table.rules.validated()) {
                 let class = Class::asked(index, table.class_of);
                 if let Err(why) = class.and_then(|class| self.rule(plugin, index, record, class)) {
                     problems.push(malformed(id, "rule", record.name, &why));
@@ -94,7 +94,7 @@ impl Catalog {
             }
         }
         if let Some(table) = passes {
-            for (index, record) in (0..).zip(table.passes.known()) {
+            for (index, record) in (0..).zip(table.passes.validated()) {
                 let class = Class::asked(index, table.class_of);
                 if let Err(why) = class.and_then(|class| self.pass(plugin, index, record, class)) {
                     problems.push(malformed(id, "pass", record.name, &why));
@@ -121,13 +121,13 @@ impl Catalog {
         let opsets = i64::from(record.min_opset)..=i64::from(record.max_opset);
         self.list(Listed {
             plugin,
-            name: record.name.known(),
-            documentation: record.documentation.known(),
+            name: record.name.validated(),
+            documentation: record.documentation.validated(),
             is_pass: false,
             class: class.clone(),
             opsets: opsets.clone(),
             priority: record.priority,
-            pattern: record.pattern.known(),
+            pattern: record.pattern.validated(),
         })?;
         self.rules.push(Rule {
             plugin,
@@ -138,7 +138,7 @@ impl Catalog {
             pattern: text::compile(record)?,
             priority: record.priority,
         });
-        self.rule_names.push(record.name.known());
+        self.rule_names.push(record.name.validated());
         Ok(())
     }
 
@@ -146,8 +146,8 @@ impl Catalog {
         let opsets = i64::from(record.min_opset)..=i64::from(record.max_opset);
         self.list(Listed {
             plugin,
-            name: record.name.known(),
-            documentation: record.documentation.known(),
+            name: record.name.validated(),
+            documentation: record.documentation.validated(),
             is_pass: true,
             class: class.clone(),
             opsets: opsets.clone(),
@@ -159,17 +159,17 @@ impl Catalog {
             when::AFTER_RULES => true,
             other => return Err(format!("it runs at the unknown time {other}")),
         };
-        let domains = record.domains.known().iter();
+        let domains = record.domains.validated().iter();
         self.passes.push(Pass {
             plugin,
             index,
             opsets,
-            domains: domains.map(|d| (d.domain.known(), i64::from(d.min)..=i64::from(d.max))).collect(),
+            domains: domains.map(|d| (d.domain.validated(), i64::from(d.min)..=i64::from(d.max))).collect(),
             after,
             class,
             priority: record.priority,
         });
-        self.pass_names.push(record.name.known());
+        self.pass_names.push(record.name.validated());
         Ok(())
     }
 
@@ -224,7 +224,7 @@ impl Catalog {
 }
 
 fn malformed(id: &str, kind: &str, name: RStr<'_>, why: &str) -> Diagnostic {
-    let message = format!("the {kind} `{}` of plugin `{id}` cannot be used: {why}", name.known());
+    let message = format!("the {kind} `{}` of plugin `{id}` cannot be used: {why}", name.validated());
     let mut diagnostic = Diagnostic::error(Code::OPTIMISE_MALFORMED, message)
         .help("this is a defect of the plugin; use another version of it, or go without");
     diagnostic.provider = Some(id.to_owned());

@@ -7,7 +7,7 @@ use onnxport_abi::{RStr, status};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::incoming::Known;
+use crate::incoming::Validated;
 
 /// The bound on the difference of results: the larger of both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, JsonSchema, Serialize)]
@@ -102,7 +102,7 @@ impl Class {
             class::TARGET if record.target.is_empty() => {
                 Err("it emits target operators, but names no target".to_owned())
             }
-            class::TARGET => Ok(Self::Target { target: record.target.known().to_owned(), bound }),
+            class::TARGET => Ok(Self::Target { target: record.target.validated().to_owned(), bound }),
             other => Err(format!("it is of the unknown class {other}")),
         }
     }

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::pattern::{
     Attribute, AttributeWants, DimTerm, Kind, NodeTerm, Number, OpClass, Pattern, Requested, Term, TermId,
 };
-use crate::incoming::Known;
+use crate::incoming::Validated;
 use crate::ops::{Traits, traits_of};
 
 /// Reads the pattern of a rule, and the names that the rule asks for.
@@ -15,20 +15,20 @@ use crate::ops::{Traits, traits_of};
 /// # Errors
 /// The defect of the pattern, in words.
 pub(super) fn compile(rule: &RuleText) -> Result<Pattern, String> {
-    let (mut pattern, names) = parse(rule.pattern.known())?;
+    let (mut pattern, names) = parse(rule.pattern.validated())?;
     let position = |known: &[String], name: &str| known.iter().position(|other| other == name);
     let missing = |name: &str| format!("its pattern has no `{name}`");
     let all = |asked: &[onnxport_abi::RStr<'static>],
                find: &dyn Fn(&str) -> Option<usize>|
      -> Result<Vec<usize>, String> {
-        asked.iter().map(|name| find(name.known()).ok_or_else(|| missing(name.known()))).collect()
+        asked.iter().map(|name| find(name.validated()).ok_or_else(|| missing(name.validated()))).collect()
     };
     let wanted: Result<Requested, String> = (|| {
         Ok(Requested {
-            nodes: all(rule.nodes.known(), &|name| names.get(name).copied())?,
-            values: all(rule.values.known(), &|name| position(&pattern.values, name))?,
-            dims: all(rule.dims.known(), &|name| position(&pattern.dims, name))?,
-            captures: all(rule.attributes.known(), &|name| position(&pattern.captures, name))?,
+            nodes: all(rule.nodes.validated(), &|name| names.get(name).copied())?,
+            values: all(rule.values.validated(), &|name| position(&pattern.values, name))?,
+            dims: all(rule.dims.validated(), &|name| position(&pattern.dims, name))?,
+            captures: all(rule.attributes.validated(), &|name| position(&pattern.captures, name))?,
         })
     })();
     pattern.wanted = wanted?;

@@ -23,7 +23,7 @@ const SHOWN: usize = 4;
 
 /// The names in the model, where they are not the program's.
 #[derive(Clone, Debug, Default)]
-pub struct Naming {
+pub struct InterfaceNames {
     /// The program's names of inputs, and the model's.
     pub inputs: Vec<(String, String)>,
     /// Inputs by the program's names, axes, and the names of their dimensions.
@@ -100,7 +100,7 @@ impl From<&Condition> for Reason {
 }
 
 /// Solves the conditions of a program for its symbols.
-pub fn effective(program: &Program, schemas: &Schemas, naming: &Naming) -> Effective {
+pub fn effective(program: &Program, schemas: &Schemas, naming: &InterfaceNames) -> Effective {
     let ports = super::fix::ports(program);
     let mut symbols = program.symbols.clone();
     for (input, axis, name) in &naming.dims {
@@ -125,7 +125,7 @@ pub fn effective(program: &Program, schemas: &Schemas, naming: &Naming) -> Effec
 fn solve(
     program: &Program,
     schemas: &Schemas,
-    naming: &Naming,
+    naming: &InterfaceNames,
     (ports, mut symbols, sizes): (&[Port<'_>], Symbols, &BTreeSet<SymId>),
 ) -> Result<Effective, Empty> {
     // Guards may have set the ranges of the program. `declared` starts without them and solves the guards alone.
@@ -191,7 +191,7 @@ fn solve(
 }
 
 /// States the inputs that are numbers of which a guard leaves a single one. No symbol stands for them.
-fn fixed_numbers(effective: &mut Effective, ports: &[Port<'_>], read: &[Condition], naming: &Naming) {
+fn fixed_numbers(effective: &mut Effective, ports: &[Port<'_>], read: &[Condition], naming: &InterfaceNames) {
     for port in ports {
         let Some(Dim::Const(number)) = port.number else { continue };
         let is_about = |condition: &&Condition| inputs_of(&condition.text).iter().any(|name| port.is(name));
@@ -334,7 +334,7 @@ fn of_axes(symbols: &Symbols, ports: &[Port<'_>]) -> BTreeSet<SymId> {
     found.into_iter().collect()
 }
 
-fn axes(symbols: &Symbols, ports: &[Port<'_>], id: SymId, naming: &Naming) -> Vec<String> {
+fn axes(symbols: &Symbols, ports: &[Port<'_>], id: SymId, naming: &InterfaceNames) -> Vec<String> {
     let mut axes = Vec::new();
     for port in ports {
         let name = model_name(naming, port.name);
@@ -355,7 +355,7 @@ fn axes(symbols: &Symbols, ports: &[Port<'_>], id: SymId, naming: &Naming) -> Ve
 }
 
 /// The model's name of an input of the program.
-fn model_name<'a>(naming: &'a Naming, own: &'a str) -> &'a str {
+fn model_name<'a>(naming: &'a InterfaceNames, own: &'a str) -> &'a str {
     naming.inputs.iter().find(|(name, _)| name == own).map_or(own, |(_, name)| name)
 }
 

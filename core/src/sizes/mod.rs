@@ -18,7 +18,7 @@ pub use crate::onnx::AxisSize;
 pub use checks::{Checks, Emitted, emit};
 pub(crate) use constraints::{Constraints, Sizes};
 pub use dynamic::{InputAxis, require};
-pub use effective::{Effective, Naming, Narrowed, Reason, Relating, effective};
+pub use effective::{Effective, InterfaceNames, Narrowed, Reason, Relating, effective};
 pub use fix::{fix, merge};
 pub use named::{of_symbol, symbols_of_inputs};
 pub use traced::traced;

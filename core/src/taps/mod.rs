@@ -20,7 +20,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::compare::Difference;
-use crate::diff::Place;
+use crate::diff::NodeSite;
 use crate::tensor::DType;
 
 pub use cut::{bound, cut};
@@ -54,7 +54,7 @@ pub struct Row {
     pub counterpart: Option<String>,
     /// The node that computes it.
     #[serde(flatten)]
-    pub place: Place,
+    pub place: NodeSite,
     /// Element type and extents, `f32[2, 3]`.
     pub got: String,
     /// The element type and extents of the counterpart.

@@ -3,7 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Recorded;
-use crate::diff::{Alignment, How, Place, metadata};
+use crate::diff::{Alignment, How, NodeSite, metadata};
 use crate::ir::{Def, Model, NodeId, Type, ValueId};
 use crate::onnx::{NODE_KEY, RESULTS_KEY};
 use crate::ops;
@@ -100,8 +100,8 @@ impl<'m> Taps<'m> {
     }
 
     /// Returns the location of a node of the main graph.
-    pub fn place(&self, node: NodeId) -> Place {
-        Place::of(self.model, node, self.positions.get(&node).copied().unwrap_or_default())
+    pub fn place(&self, node: NodeId) -> NodeSite {
+        NodeSite::of(self.model, node, self.positions.get(&node).copied().unwrap_or_default())
     }
 
     /// Whether the values of a node are others in every run.

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::growth::allowed;
-use super::side::Told;
+use super::side::Answer;
 use super::tensors::Distance;
 use super::{Report, Row, Side, Tap, Taps, Verdict, distance};
 use crate::diagnose::Diagnostic;
@@ -46,7 +46,7 @@ pub struct Rounds<'a, 'm, 'r> {
 pub struct Round {
     /// The values of the other side, by its names.
     pub theirs: FxHashMap<String, Computed>,
-    ours: FxHashMap<String, Told>,
+    ours: FxHashMap<String, Answer>,
     /// The next tap.
     tap: usize,
 }
@@ -211,11 +211,13 @@ impl<'a, 'm, 'r> Rounds<'a, 'm, 'r> {
         self.reached.map_or_else(Inherited::default, |(_, inherited)| inherited)
     }
 
-    fn row(&self, tap: &Tap, got: Option<Told>, expected: Option<&Computed>, inherited: Inherited) -> Row {
+    fn row(&self, tap: &Tap, got: Option<Answer>, expected: Option<&Computed>, inherited: Inherited) -> Row {
         let inputs = inherited.error;
         // A compared value has the type and the shape of its counterpart.
         let (ty, told) = match got {
-            Some(Told::Value(value)) => (Some((value.dtype, value.shape.clone())), Some(Told::Value(value))),
+            Some(Answer::Value(value)) => {
+                (Some((value.dtype, value.shape.clone())), Some(Answer::Value(value)))
+            }
             told => (expected.filter(|_| told.is_some()).map(|e| (e.dtype, e.shape.clone())), told),
         };
         let mut row = Row {
@@ -244,8 +246,8 @@ impl<'a, 'm, 'r> Rounds<'a, 'm, 'r> {
         }
         row.is_usable = shape == expected.shape;
         let found = match told {
-            Told::Value(got) => distance(&got, expected),
-            Told::Difference(difference) => Distance::from_difference(dtype, difference),
+            Answer::Value(got) => distance(&got, expected),
+            Answer::Difference(difference) => Distance::from_difference(dtype, difference),
         };
         row.allowed = allowed(dtype, inputs);
         row.difference = found.difference;

@@ -38,7 +38,7 @@ pub struct ModelSide<'r> {
 
 /// The answer of a side about a value.
 #[derive(Debug)]
-pub(super) enum Told {
+pub(super) enum Answer {
     /// The value.
     Value(Computed),
     /// The difference from the expected value, whose type and shape it has.
@@ -82,7 +82,7 @@ impl Side<'_> {
     pub(super) fn against(
         &self,
         pairs: &[(&str, Option<&Computed>)],
-        take: &mut dyn FnMut(&str, Told),
+        take: &mut dyn FnMut(&str, Answer),
     ) -> Result<(), Diagnostic> {
         let names: Vec<&str> = pairs.iter().map(|(name, _)| *name).collect();
         if let Side::Model(model) = self
@@ -94,7 +94,7 @@ impl Side<'_> {
                 Err(why) => *model.cannot.borrow_mut() = Some(why),
             }
         }
-        self.each(&names, &mut |value| take(&value.name.clone(), Told::Value(value)))
+        self.each(&names, &mut |value| take(&value.name.clone(), Answer::Value(value)))
     }
 
     /// Returns the reason why values that should have been compared in place were transferred.
@@ -128,7 +128,7 @@ impl<'r> ModelSide<'r> {
         &self,
         names: &[&str],
         pairs: &[(&str, Option<&Computed>)],
-        take: &mut dyn FnMut(&str, Told),
+        take: &mut dyn FnMut(&str, Answer),
     ) -> Result<Result<(), String>, Diagnostic> {
         let expected = pairs.iter().filter_map(|(name, expected)| Some((*name, (*expected)?)));
         let expected = expected.map(|(name, value)| Ok(Feed { name, ..value.feed()? }));
@@ -141,10 +141,10 @@ impl<'r> ModelSide<'r> {
             return Ok(Err(why));
         }
         for (name, difference) in found {
-            take(&name, Told::Difference(difference));
+            take(&name, Answer::Difference(difference));
         }
         for value in given {
-            take(&value.name.clone(), Told::Value(value));
+            take(&value.name.clone(), Answer::Value(value));
         }
         values.end(self.runtime).map(Ok)
     }

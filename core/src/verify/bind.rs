@@ -107,7 +107,7 @@ fn unreadable(name: &str) -> Diagnostic {
 }
 
 /// What is fed: the values of a call, and in a step after another one what states were left as.
-pub(super) fn feeds<'a>(inputs: &'a [Bound<'a>], kept: &'a Kept) -> Result<Vec<Feed<'a>>, Diagnostic> {
+pub(super) fn feeds<'a>(inputs: &'a [Bound<'a>], kept: &'a States) -> Result<Vec<Feed<'a>>, Diagnostic> {
     let feed = |input: &'a Bound<'a>| {
         let name = input.port.name.as_str();
         if let Some(feed) = kept.feed(name) {
@@ -124,9 +124,9 @@ pub(super) fn feeds<'a>(inputs: &'a [Bound<'a>], kept: &'a Kept) -> Result<Vec<F
 
 /// The states that a call leaves, by the names of the inputs that take them.
 #[derive(Default)]
-pub(super) struct Kept(BTreeMap<String, (DType, Vec<i64>, Vec<u8>)>);
+pub(super) struct States(BTreeMap<String, (DType, Vec<i64>, Vec<u8>)>);
 
-impl Kept {
+impl States {
     /// Keeps an output if it is the next value of a state.
     pub(super) fn keep(&mut self, signature: &Signature, output: &Output<'_>) {
         if let Some((state, dtype)) = signature.state_of(output.name).zip(output.dtype) {

@@ -5,13 +5,13 @@ use std::path::Path;
 use onnxport_abi::executor::{ExecutorTable, Handle, OptionRecord, TensorView};
 use onnxport_abi::{RSlice, RStr};
 
-use super::apart::{Apart, Remote, RemoteSession};
+use super::isolated::{Isolation, Remote, RemoteSession};
 use super::measure::Measuring;
-use super::place::Place;
+use super::model_path::ModelPath;
 use crate::compare::Difference;
 use crate::diagnose::{Code, Diagnostic};
 pub use crate::host::Output;
-use crate::host::{Call, Host, Known, Plugin};
+use crate::host::{Call, Host, Plugin, Validated};
 use crate::tensor::DType;
 use crate::trace;
 
@@ -52,7 +52,7 @@ impl Executor {
 
     /// The name to show, `ONNX Runtime`.
     pub fn name(&self) -> &'static str {
-        self.table.name.known()
+        self.table.name.validated()
     }
 
     fn call<'a>(&self, take: &'a mut dyn FnMut(Output<'_>)) -> Call<'a> {
@@ -77,17 +77,17 @@ impl Executor {
     /// # Errors
     /// `OP807` when the plugin runs no models; `OP702` when no process can be started, or the runtime is not there; `OP705`
     /// and `OP708` when it does not answer.
-    pub fn open_apart(
+    pub fn open_isolated(
         plugin: &Plugin,
         options: &[(&str, &str)],
-        apart: Apart,
+        isolation: Isolation,
     ) -> Result<Runtime, Diagnostic> {
         let Some(executor) = Self::of(plugin) else {
             let message = format!("unknown executor `{}`", plugin.id);
             return Err(Diagnostic::error(Code::PLUGIN_CHOICE, message));
         };
-        let remote = Remote::open(plugin, executor.name(), options, apart)?;
-        Ok(Runtime { executor, seat: Seat::Apart(Box::new(remote)) })
+        let remote = Remote::open(plugin, executor.name(), options, isolation)?;
+        Ok(Runtime { executor, seat: Seat::Isolated(Box::new(remote)) })
     }
 }
 
@@ -106,7 +106,7 @@ enum Seat {
     /// In this process.
     Here(Handle),
     /// In others.
-    Apart(Box<Remote>),
+    Isolated(Box<Remote>),
 }
 
 impl Runtime {
@@ -142,7 +142,7 @@ impl Runtime {
     pub fn describe(&self) -> Result<String, Diagnostic> {
         let handle = match &self.seat {
             Seat::Here(handle) => *handle,
-            Seat::Apart(remote) => return Ok(format!("{}, in a separate process", remote.text)),
+            Seat::Isolated(remote) => return Ok(format!("{}, in a separate process", remote.text)),
         };
         let mut ignore = |_: Output<'_>| {};
         let mut call = self.executor.call(&mut ignore);
@@ -152,11 +152,13 @@ impl Runtime {
 
     /// Loads the model at `path`.
     pub fn load(&self, path: &Path) -> Result<Session<'_>, Diagnostic> {
-        let place = Place::of(path)?;
+        let place = ModelPath::of(path)?;
         let _span = trace::span("plugin", "loading the model").with("plugin", self.executor.id);
         let runtime = match &self.seat {
             Seat::Here(handle) => *handle,
-            Seat::Apart(remote) => return Ok(Session::apart(self, remote.load(place.text(), None)?, place)),
+            Seat::Isolated(remote) => {
+                return Ok(Session::isolated(self, remote.load(place.text(), None)?, place));
+            }
         };
         let mut handle = Handle::NULL;
         self.executor.call(&mut |_| {}).run(Code::VERIFY_EXECUTOR, |sink| {
@@ -179,12 +181,12 @@ impl Runtime {
             problem.provider = Some(id.to_owned());
             return Err(problem);
         };
-        let place = Place::of(path)?;
+        let place = ModelPath::of(path)?;
         let _span = trace::span("plugin", "loading the model").with("plugin", id);
         let runtime = match &self.seat {
             Seat::Here(handle) => *handle,
-            Seat::Apart(remote) => {
-                return Ok(Session::apart(self, remote.load(place.text(), Some(values))?, place));
+            Seat::Isolated(remote) => {
+                return Ok(Session::isolated(self, remote.load(place.text(), Some(values))?, place));
             }
         };
         let values: Vec<RStr<'_>> = values.iter().map(|name| RStr::from_str(name)).collect();
@@ -210,7 +212,7 @@ pub struct Session<'r> {
     runtime: &'r Runtime,
     seat: Loaded<'r>,
     /// An executor may read weights when they are needed.
-    _place: Place,
+    _place: ModelPath,
 }
 
 /// Where a model was loaded.
@@ -218,16 +220,16 @@ enum Loaded<'r> {
     /// In this process.
     Here(Handle),
     /// In another one.
-    Apart(Box<RemoteSession<'r>>),
+    Isolated(Box<RemoteSession<'r>>),
 }
 
 impl<'r> Session<'r> {
-    fn here(runtime: &'r Runtime, handle: Handle, place: Place) -> Self {
+    fn here(runtime: &'r Runtime, handle: Handle, place: ModelPath) -> Self {
         Self { runtime, seat: Loaded::Here(handle), _place: place }
     }
 
-    fn apart(runtime: &'r Runtime, session: RemoteSession<'r>, place: Place) -> Self {
-        Self { runtime, seat: Loaded::Apart(Box::new(session)), _place: place }
+    fn isolated(runtime: &'r Runtime, session: RemoteSession<'r>, place: ModelPath) -> Self {
+        Self { runtime, seat: Loaded::Isolated(Box::new(session)), _place: place }
     }
 
     /// Runs the model; `take` is given every output in the model's order.
@@ -235,7 +237,7 @@ impl<'r> Session<'r> {
         let _span = trace::span("plugin", "running the model").with("plugin", self.runtime.executor.id);
         let handle = match &mut self.seat {
             Loaded::Here(handle) => *handle,
-            Loaded::Apart(session) => return session.run(feeds, take),
+            Loaded::Isolated(session) => return session.run(feeds, take),
         };
         let views = views(feeds);
         let executor = &self.runtime.executor;

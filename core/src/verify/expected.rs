@@ -209,7 +209,7 @@ impl Against {
         Self::recorded(&bytes, &shared, "the recording")
     }
 
-    fn recorded(bytes: &[u8], place: Place<'_>, what: &str) -> Result<Self, Diagnostic> {
+    fn recorded(bytes: &[u8], place: Wrap<'_>, what: &str) -> Result<Self, Diagnostic> {
         let recording = Recording::index(bytes, place)
             .map_err(|why| wrong(format!("{what} has no expected values: {why}")))?;
         let cases = recording.names().iter().map(|name| recording.case(name)).collect::<Result<_, _>>();
@@ -224,19 +224,19 @@ fn wrong(message: String) -> Diagnostic {
 }
 
 /// A tensor of a type and shape over bytes of a recording.
-type Place<'a> = &'a dyn Fn(DType, Vec<u64>, &[u8]) -> LazyTensor;
+type Wrap<'a> = &'a dyn Fn(DType, Vec<u64>, &[u8]) -> LazyTensor;
 
 /// Calls in the bytes of a safetensors file.
 pub(super) struct Recording<'a> {
     tensors: SafeTensors<'a>,
-    place: Place<'a>,
+    place: Wrap<'a>,
     cases: Vec<CaseEntry>,
     names: Vec<String>,
 }
 
 impl<'a> Recording<'a> {
     /// Finds the calls in `bytes`; `place` makes their tensors.
-    pub(super) fn index(bytes: &'a [u8], place: Place<'a>) -> Result<Self, String> {
+    pub(super) fn index(bytes: &'a [u8], place: Wrap<'a>) -> Result<Self, String> {
         let tensors = SafeTensors::deserialize(bytes).map_err(|e| e.to_string())?;
         let (_, header) = SafeTensors::read_metadata(bytes).map_err(|e| e.to_string())?;
         let metadata = header.metadata().clone().unwrap_or_default();

@@ -20,7 +20,7 @@ pub(super) struct Measuring<'a> {
 }
 
 /// What a plugin states of a result, borrowed from it.
-struct Stated<'a> {
+struct ReportedMetrics<'a> {
     name: &'a str,
     metrics: &'a MetricsRecord,
     spread: Spread,
@@ -50,8 +50,8 @@ impl<'a> Measuring<'a> {
         self.problem.map_or(Ok(()), Err)
     }
 
-    fn found(&mut self, stated_of: &Stated<'_>) -> Result<(), Diagnostic> {
-        let Stated { name, metrics, spread, first } = stated_of;
+    fn found(&mut self, stated_of: &ReportedMetrics<'_>) -> Result<(), Diagnostic> {
+        let ReportedMetrics { name, metrics, spread, first } = stated_of;
         let Some(expected) = self.expected.iter().find(|expected| expected.name == *name) else {
             return Err(self.refusal(&format!("measures `{name}`, which was not requested")));
         };
@@ -78,11 +78,11 @@ fn read<'a>(
     spread: &SpreadRecord,
     lists: [RSlice<'a, u64>; 2],
     first: RSlice<'a, u8>,
-) -> Result<Stated<'a>, Malformed> {
+) -> Result<ReportedMetrics<'a>, Malformed> {
     let SpreadRecord { mean, nan, infinite, zero, max_ulps } = *spread;
     let (ulps, decades) = (lists[0].list()?.to_vec(), lists[1].list()?.to_vec());
     let spread = Spread { mean, nan, infinite, zero, max_ulps, ulps, decades };
-    Ok(Stated { name: name.get()?, metrics, spread, first: first.get()? })
+    Ok(ReportedMetrics { name: name.get()?, metrics, spread, first: first.get()? })
 }
 
 extern "C" fn on_found(

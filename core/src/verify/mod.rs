@@ -1,6 +1,5 @@
 //! Runs a written model on recorded and drawn calls and judges what comes out.
 
-mod apart;
 mod bind;
 mod branches;
 pub(crate) mod child;
@@ -11,13 +10,14 @@ mod expected;
 mod floor;
 mod indices;
 pub(crate) mod inputs;
+mod isolated;
 mod judge;
 mod made;
 mod measure;
 mod model;
+mod model_path;
 mod narrow;
 mod nature;
-mod place;
 mod reference;
 mod report;
 mod run;
@@ -33,12 +33,12 @@ mod written;
 pub use crate::compare::{Chosen, Difference, Tolerance};
 pub use crate::host::discard;
 pub use crate::onnx::{Extent, Port, Signature, State};
-pub use apart::{Apart, serve};
 pub use branches::NotEntered;
 pub use draw::{Drawing, Rule};
 pub use executor::{Executor, Feed, Output, Runtime, Session};
 pub use expected::{Against, Case, Expected, Floors, Source};
 pub use floor::{Floor, MULTIPLE};
+pub use isolated::{Isolation, serve};
 pub use nature::Nature;
 pub use reference::{Ahead, InProcess, Reference, SCRIPT};
 pub use report::{CaseReport, Judged, OutputReport, TensorReport, Verification};

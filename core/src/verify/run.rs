@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use super::Signature;
-use super::bind::{Kept, at_declared_sizes, bind, feeds, other_size};
+use super::bind::{States, at_declared_sizes, bind, feeds, other_size};
 use super::branches::Branches;
 use super::executor::{Runtime, Session};
 use super::expected::{Against, Case, Expected};
@@ -91,7 +91,7 @@ pub(super) fn run(
     let written = Written::new(path);
     let mut cases = Vec::with_capacity(against.cases.len());
     // What the call before left, and whether it did.
-    let (mut kept, mut stands) = (Kept::default(), false);
+    let (mut kept, mut stands) = (States::default(), false);
     for (number, case) in against.cases.iter().chain(&made).enumerate() {
         if let Some(why) = other_size(fixed, case) {
             cases.push(CaseReport::not_applicable(case, why));
@@ -112,12 +112,12 @@ pub(super) fn run(
             continue;
         }
         progress(case);
-        let before = if case.continues { std::mem::take(&mut kept) } else { Kept::default() };
+        let before = if case.continues { std::mem::take(&mut kept) } else { States::default() };
         let inputs = bind(&signature, case)?;
         let feeds = feeds(&inputs, &before)?;
         branches.fed(&feeds);
         let goes_on = against.cases.get(number + 1).is_some_and(|next| next.continues);
-        let mut left_behind = Kept::default();
+        let mut left_behind = States::default();
         let mut seen = keep.is_some().then(|| Recorder::new(random));
         let mut judge = Judge::new(&signature, case, &inputs, options, &written);
         let mut left = signature.outputs.len();

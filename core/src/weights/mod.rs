@@ -45,7 +45,7 @@ use crate::tensor::{DType, LazyTensor};
 
 /// A tensor and its source.
 #[derive(Clone, Debug)]
-struct Given {
+struct SourcedTensor {
     tensor: LazyTensor,
     /// The file or the caller, as diagnostics call it.
     place: String,
@@ -54,7 +54,7 @@ struct Given {
 /// Tensors by name.
 #[derive(Clone, Debug, Default)]
 pub struct WeightSet {
-    given: IndexMap<String, Given>,
+    given: IndexMap<String, SourcedTensor>,
     files: BTreeSet<PathBuf>,
 }
 
@@ -115,7 +115,7 @@ impl WeightSet {
             return Err(Diagnostic::error(Code::WEIGHTS_TWICE, message)
                 .help("give only the files that belong to the program"));
         }
-        self.given.insert(name, Given { tensor, place: place.to_owned() });
+        self.given.insert(name, SourcedTensor { tensor, place: place.to_owned() });
         Ok(())
     }
 

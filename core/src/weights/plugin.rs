@@ -13,7 +13,7 @@ use onnxport_abi::{RSlice, RSliceMut, RStr};
 
 use super::{WeightSet, into_result};
 use crate::diagnose::{Code, Diagnostic, Report};
-use crate::host::Known;
+use crate::host::Validated;
 use crate::host::{Host, Plugin, Run, Site, WeightsPlugin, cross};
 use crate::tensor::data::count;
 use crate::tensor::transform::{Foreign, Kernel};
@@ -158,11 +158,11 @@ impl WeightSet {
     pub fn insert_plugin(&mut self, host: &Host, id: &str) -> Result<(), Report> {
         let table = Table::for_plugin(host, id)?;
         let place = format!("plugin `{id}`");
-        let entries: &'static [TensorEntry] = table.table.tensors.known();
+        let entries: &'static [TensorEntry] = table.table.tensors.validated();
         let mut problems = Vec::new();
         for (index, entry) in (0..).zip(entries) {
-            let name = entry.name.known();
-            let shape = entry.dims.known().to_vec();
+            let name = entry.name.validated();
+            let shape = entry.dims.validated().to_vec();
             let dtype = DType::from_onnx(entry.dtype);
             let elements = count(&shape);
             let Some((dtype, len)) = dtype
@@ -239,7 +239,7 @@ impl Kernel for Changing {
             let (input, out) = (RSlice::from_slice(input), RSliceMut::from_mut_slice(out));
             (self.table.table.apply)(self.index, &record, first, input, out, sink)
         };
-        let task = ("changing a weight", self.entry.name.known());
+        let task = ("changing a weight", self.entry.name.validated());
         self.table.call(task, &mut |_| {}, apply).map_err(plugin_error)
     }
 }
@@ -250,12 +250,12 @@ impl Kernel for Changing {
 /// `OP662` if there is no such plugin or transform, and the plugin's errors about the weight.
 pub(crate) fn transform(host: &Host, id: &str, name: &str, data: &LazyTensor) -> Result<Foreign, Diagnostic> {
     let table = Table::for_plugin(host, id)?;
-    let entries: &'static [TransformEntry] = table.table.transforms.known();
-    let Some((index, entry)) = (0..).zip(entries).find(|(_, entry)| entry.name.known() == name) else {
-        let known: Vec<&str> = entries.iter().map(|entry| entry.name.known()).collect();
+    let entries: &'static [TransformEntry] = table.table.transforms.validated();
+    let Some((index, entry)) = (0..).zip(entries).find(|(_, entry)| entry.name.validated() == name) else {
+        let known: Vec<&str> = entries.iter().map(|entry| entry.name.validated()).collect();
         return Err(table.lacks("transform", name, &known));
     };
     let input = (data.dtype, data.shape.clone());
-    let output = made(&table, (index, entry.name.known()), &input)?;
+    let output = made(&table, (index, entry.name.validated()), &input)?;
     Ok(Foreign::new(Changing { table, index, entry: *entry, name: format!("{id}/{name}"), input, output }))
 }

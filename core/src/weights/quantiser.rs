@@ -9,7 +9,7 @@ use onnxport_abi::{RSlice, RSliceMut, RStr};
 use super::plugin::{Table, plugin_error};
 use crate::diagnose::{Code, Diagnostic};
 use crate::host::Host;
-use crate::host::Known;
+use crate::host::Validated;
 use crate::tensor::Error;
 use crate::tensor::transform::{QuantisedMut, Quantiser, QuantiserGranule, Rectangle, SharedQuantiser};
 
@@ -70,8 +70,8 @@ pub fn quantiser(host: &Host, wanted: &QuantiserName) -> Result<Found, Diagnosti
         return Err(table.lacks("quantiser", name, &[]));
     };
     let entries = table.quantisers;
-    let Some((index, entry)) = (0..).zip(entries).find(|(_, entry)| entry.name.known() == name) else {
-        let known: Vec<&str> = entries.iter().map(|entry| entry.name.known()).collect();
+    let Some((index, entry)) = (0..).zip(entries).find(|(_, entry)| entry.name.validated() == name) else {
+        let known: Vec<&str> = entries.iter().map(|entry| entry.name.validated()).collect();
         return Err(table.lacks("quantiser", name, &known));
     };
     let granule = match entry.granule {
@@ -92,7 +92,7 @@ pub fn quantiser(host: &Host, wanted: &QuantiserName) -> Result<Found, Diagnosti
 impl Found {
     /// The quantiser for one weight: its name, and the extents of it as a matrix, outputs first.
     pub fn of(&self, weight: &str, [rows, columns]: [u64; 2]) -> SharedQuantiser {
-        let name = format!("{}/{}", self.table.plugin, self.entry.name.known());
+        let name = format!("{}/{}", self.table.plugin, self.entry.name.validated());
         SharedQuantiser::new(Choosing { found: self.clone(), name, weight: weight.to_owned(), rows, columns })
     }
 }
@@ -143,6 +143,6 @@ impl Quantiser for Choosing {
             let [zeros, codes] = [zeros, codes].map(|places| RSliceMut::from_mut_slice(places));
             quantise(*index, &record, RSliceMut::from_mut_slice(scales), zeros, codes, sink)
         };
-        table.call(("quantising a weight", entry.name.known()), &mut |_| {}, call).map_err(plugin_error)
+        table.call(("quantising a weight", entry.name.validated()), &mut |_| {}, call).map_err(plugin_error)
     }
 }

@@ -16,12 +16,12 @@ pub struct Emit<'r, 'h> {
     domain: &'static str,
     op: &'static str,
     inputs: Vec<u64>,
-    attributes: Vec<(&'static str, Given)>,
+    attributes: Vec<(&'static str, AttributeValue)>,
     outputs: Vec<Fact>,
     blob: Option<(&'static str, u32)>,
 }
 
-enum Given {
+enum AttributeValue {
     Int(i64),
     Float(f32),
     Str(String),
@@ -63,32 +63,32 @@ impl<'r, 'h> Emit<'r, 'h> {
 
     /// An integer attribute.
     pub fn int(self, name: &'static str, value: i64) -> Self {
-        self.attribute(name, Given::Int(value))
+        self.attribute(name, AttributeValue::Int(value))
     }
 
     /// A float attribute.
     pub fn float(self, name: &'static str, value: f32) -> Self {
-        self.attribute(name, Given::Float(value))
+        self.attribute(name, AttributeValue::Float(value))
     }
 
     /// A text attribute.
     pub fn str(self, name: &'static str, value: impl Into<String>) -> Self {
-        self.attribute(name, Given::Str(value.into()))
+        self.attribute(name, AttributeValue::Str(value.into()))
     }
 
     /// Integers.
     pub fn ints(self, name: &'static str, values: &[i64]) -> Self {
-        self.attribute(name, Given::Ints(values.to_vec()))
+        self.attribute(name, AttributeValue::Ints(values.to_vec()))
     }
 
     /// Floats.
     pub fn floats(self, name: &'static str, values: &[f32]) -> Self {
-        self.attribute(name, Given::Floats(values.to_vec()))
+        self.attribute(name, AttributeValue::Floats(values.to_vec()))
     }
 
     /// A tensor of little-endian, row-major bytes.
     pub fn tensor(self, name: &'static str, dtype: DType, shape: &[u64], bytes: &[u8]) -> Self {
-        self.attribute(name, Given::Tensor(dtype, shape.to_vec(), bytes.to_vec()))
+        self.attribute(name, AttributeValue::Tensor(dtype, shape.to_vec(), bytes.to_vec()))
     }
 
     /// The blob of the node: the attribute `name` holds it or, with `_file`, `_size` and `_sha256` after
@@ -148,13 +148,13 @@ impl<'r, 'h> Emit<'r, 'h> {
         }
     }
 
-    fn attribute(mut self, name: &'static str, given: Given) -> Self {
+    fn attribute(mut self, name: &'static str, given: AttributeValue) -> Self {
         self.attributes.push((name, given));
         self
     }
 }
 
-fn view<'a>(name: &'a str, given: &'a Given) -> AttributeView<'a> {
+fn view<'a>(name: &'a str, given: &'a AttributeValue) -> AttributeView<'a> {
     let none = DataView { dtype: 0, dims: RSlice::EMPTY, bytes: RSlice::EMPTY };
     let view = AttributeView {
         name: RStr::from_str(name),
@@ -167,18 +167,22 @@ fn view<'a>(name: &'a str, given: &'a Given) -> AttributeView<'a> {
         tensor: none,
     };
     match given {
-        Given::Int(n) => AttributeView { ints: RSlice::from_slice(std::slice::from_ref(n)), ..view },
-        Given::Float(x) => AttributeView {
+        AttributeValue::Int(n) => AttributeView { ints: RSlice::from_slice(std::slice::from_ref(n)), ..view },
+        AttributeValue::Float(x) => AttributeView {
             kind: attr_kind::FLOAT,
             floats: RSlice::from_slice(std::slice::from_ref(x)),
             ..view
         },
-        Given::Str(text) => AttributeView { kind: attr_kind::STR, text: RStr::from_str(text), ..view },
-        Given::Ints(ints) => AttributeView { kind: attr_kind::INTS, ints: RSlice::from_slice(ints), ..view },
-        Given::Floats(floats) => {
+        AttributeValue::Str(text) => {
+            AttributeView { kind: attr_kind::STR, text: RStr::from_str(text), ..view }
+        }
+        AttributeValue::Ints(ints) => {
+            AttributeView { kind: attr_kind::INTS, ints: RSlice::from_slice(ints), ..view }
+        }
+        AttributeValue::Floats(floats) => {
             AttributeView { kind: attr_kind::FLOATS, floats: RSlice::from_slice(floats), ..view }
         }
-        Given::Tensor(dtype, shape, bytes) => AttributeView {
+        AttributeValue::Tensor(dtype, shape, bytes) => AttributeView {
             kind: attr_kind::TENSOR,
             tensor: DataView {
                 dtype: dtype.onnx(),

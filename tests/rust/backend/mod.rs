@@ -16,7 +16,7 @@ use onnxport_core::backend::{self, BackendOptions, Partitioned};
 use onnxport_core::host::Host;
 use onnxport_core::ir::Model;
 use onnxport_core::ops::infer;
-use onnxport_core::valid::{Stated, validate};
+use onnxport_core::valid::{StatedTypes, validate};
 
 use crate::files::{Outcome, Sections, errors};
 
@@ -66,7 +66,7 @@ fn outcome(sections: &Sections) -> Outcome {
         Ok(backed) => backed,
         Err(report) => return ("error", errors(&report)),
     };
-    let wrong = validate(&model, &Stated::default());
+    let wrong = validate(&model, &StatedTypes::default());
     assert!(wrong.is_empty(), "{wrong:?}\n{}", model.to_text());
     let mut text = lines(&backed.partitioned);
     for diagnostic in &backed.diagnostics {
@@ -167,5 +167,5 @@ fn twenty_thousand_nodes_in_a_chain() {
     assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
     assert_eq!(backed.partitioned.backends[0].regions.len(), 2000);
     assert_eq!((backed.partitioned.left, model.graph.node_count()), (2000, 4000));
-    assert!(validate(&model, &Stated::default()).is_empty());
+    assert!(validate(&model, &StatedTypes::default()).is_empty());
 }

@@ -1,14 +1,14 @@
 //! Checks of models that a transformation changed.
 
 use onnxport_core::ir::Model;
-use onnxport_core::valid::{Stated, validate};
+use onnxport_core::valid::{StatedTypes, validate};
 use onnxport_ir::ops::{Limits, run};
 
 use super::draw::{Random, agree, values};
 
 /// Checks that a model follows the rules of ONNX.
 pub(super) fn valid(model: &Model) {
-    let found = validate(model, &Stated::default());
+    let found = validate(model, &StatedTypes::default());
     assert!(found.is_empty(), "{found:?}\n{}", model.to_text());
 }
 

@@ -9,7 +9,7 @@ use onnxport_core::host::Host;
 use onnxport_core::ir::Model;
 use onnxport_core::legalise::Target;
 use onnxport_core::optimise::{Class, Level, Listed, Matched, OptimiseOptions, Optimised, optimise};
-use onnxport_core::valid::Stated;
+use onnxport_core::valid::StatedTypes;
 
 use crate::files::{Sections, at, repository};
 
@@ -34,7 +34,7 @@ fn applied(listed: &Listed, text: &str) -> Option<(Model, Optimised)> {
     if let Class::Target { target, .. } = &listed.class {
         options.target = Target::named(target).unwrap_or_else(|| Arc::new(Target::unrestricted(target)));
     }
-    let (done, _) = optimise(&HOST, &mut model, &mut Stated::default(), &options).ok()?;
+    let (done, _) = optimise(&HOST, &mut model, &mut StatedTypes::default(), &options).ok()?;
     (done.applied > 0).then_some((model, done))
 }
 
@@ -43,7 +43,7 @@ fn behind_others(text: &str) -> Option<Vec<Matched>> {
     let mut model = Model::parse(text).ok()?;
     let options =
         OptimiseOptions { level: Level::Target, keep_matches: true, fold: 0, ..OptimiseOptions::default() };
-    let (done, _) = optimise(&HOST, &mut model, &mut Stated::default(), &options).ok()?;
+    let (done, _) = optimise(&HOST, &mut model, &mut StatedTypes::default(), &options).ok()?;
     Some(done.matches)
 }
 

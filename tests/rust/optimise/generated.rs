@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use onnxport_core::optimise::{Level, OptimiseOptions, optimise};
 use onnxport_core::sym::SymId;
-use onnxport_core::valid::{Stated, validate};
+use onnxport_core::valid::{StatedTypes, validate};
 use onnxport_ir::ops::{Limits, run};
 
 use super::draw::{Random, agree, sizes, values};
@@ -289,14 +289,14 @@ fn generated_graphs_compute_the_same_bit_for_bit() {
     for seed in 0..GRAPHS {
         let text = Graph::new(seed).text();
         let before = read(&text);
-        let found = validate(&before, &Stated::default());
+        let found = validate(&before, &StatedTypes::default());
         assert!(found.is_empty(), "graph {seed}: {found:?}\n{text}");
         let mut after = before.clone();
         let options = OptimiseOptions { level: Level::Exact, ..OptimiseOptions::default() };
         let (done, found) =
-            optimise(&STANDARD, &mut after, &mut Stated::default(), &options).expect("it runs");
+            optimise(&STANDARD, &mut after, &mut StatedTypes::default(), &options).expect("it runs");
         assert!(found.is_empty(), "graph {seed}: {found:?}\n{text}");
-        let found = validate(&after, &Stated::default());
+        let found = validate(&after, &StatedTypes::default());
         assert!(found.is_empty(), "graph {seed}: {found:?}\n{}", after.to_text());
         assert!(after.graph.node_count() <= before.graph.node_count(), "graph {seed} grew");
         applied += done.applied;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use onnxport_core::inline::{SMALL, inline};
 use onnxport_core::ir::Model;
 use onnxport_core::tidy;
-use onnxport_core::valid::{Stated, validate};
+use onnxport_core::valid::{StatedTypes, validate};
 use onnxport_ir::ops::{Limits, run};
 
 use super::draw::{Random, agree, values};
@@ -18,7 +18,7 @@ fn inlined(text: &str, most: usize) -> (Model, usize) {
     let count = inline(&mut after, most);
     tidy::model(&mut after);
     for model in [&before, &after] {
-        let found = validate(model, &Stated::default());
+        let found = validate(model, &StatedTypes::default());
         assert!(found.is_empty(), "{found:?}\n{}", model.to_text());
     }
     let given = values(&before, &|_| Some(3), false, &mut Random(1));

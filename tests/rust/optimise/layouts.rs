@@ -7,7 +7,7 @@ use onnxport_core::layout::layouts;
 use onnxport_core::optimise::{Level, OptimiseOptions, optimise};
 use onnxport_core::sym::SymId;
 use onnxport_core::tidy;
-use onnxport_core::valid::{Stated, validate};
+use onnxport_core::valid::{StatedTypes, validate};
 use onnxport_ir::ops::{Limits, run};
 
 use super::draw::{Random, agree, values};
@@ -173,13 +173,14 @@ fn networks_are_turned_at_their_ends_alone() {
     for seed in 0..NETWORKS {
         let (text, ends) = Net::new(seed).text();
         let before = read(&text);
-        let found = validate(&before, &Stated::default());
+        let found = validate(&before, &StatedTypes::default());
         assert!(found.is_empty(), "network {seed}: {found:?}\n{text}");
         let mut after = before.clone();
         let options = OptimiseOptions { level: Level::Exact, ..OptimiseOptions::default() };
-        let (_, found) = optimise(&STANDARD, &mut after, &mut Stated::default(), &options).expect("it runs");
+        let (_, found) =
+            optimise(&STANDARD, &mut after, &mut StatedTypes::default(), &options).expect("it runs");
         assert!(found.is_empty(), "network {seed}: {found:?}\n{text}");
-        let found = validate(&after, &Stated::default());
+        let found = validate(&after, &StatedTypes::default());
         assert!(found.is_empty(), "network {seed}: {found:?}\n{}", after.to_text());
         let left = transposes(&after);
         assert!(
@@ -201,7 +202,7 @@ fn transposed(shape: &str, text: &str, sums: bool) -> (Model, usize) {
     let mut after = before.clone();
     let count = layouts(&mut after, sums);
     tidy::model(&mut after);
-    let found = validate(&after, &Stated::default());
+    let found = validate(&after, &StatedTypes::default());
     assert!(found.is_empty(), "{found:?}\n{}", after.to_text());
     agrees(&before, &after, &mut Random(7));
     (after, count)

@@ -7,7 +7,7 @@ use onnxport_core::host::Host;
 use onnxport_core::ir::Model;
 use onnxport_core::legalise::Target;
 use onnxport_core::optimise::{Bound, Class, Level, OptimiseOptions, optimise};
-use onnxport_core::valid::Stated;
+use onnxport_core::valid::StatedTypes;
 
 /// A rule and a pass of each class, every one of which takes another operator.
 mod plugin {
@@ -80,7 +80,7 @@ fn left(options: &OptimiseOptions) -> String {
     }
     let _ = writeln!(text, "  output %v{} as y\n}}", operators.len());
     let mut model = Model::parse(&text).expect("a model");
-    let (_, found) = optimise(&HOST, &mut model, &mut Stated::default(), options).expect("it runs");
+    let (_, found) = optimise(&HOST, &mut model, &mut StatedTypes::default(), options).expect("it runs");
     assert!(found.is_empty(), "{found:?}");
     let graph = &model.graph;
     let nodes = graph.order(graph.main()).map(|node| graph.nodes[node].op.to_string());
@@ -114,7 +114,7 @@ fn the_reason_why_a_level_does_not_run_a_rule_is_told() {
     let why = |name: &str, level| {
         let mut model = Model::parse("opset 20\ngraph {\n  input %x: f32[2]\n  output %x as y\n}\n").unwrap();
         let options = OptimiseOptions { level, explain: Some(name.to_owned()), ..OptimiseOptions::default() };
-        let (done, _) = optimise(&HOST, &mut model, &mut Stated::default(), &options).expect("it runs");
+        let (done, _) = optimise(&HOST, &mut model, &mut StatedTypes::default(), &options).expect("it runs");
         done.places.into_iter().map(|place| place.reason).collect::<Vec<_>>().join("; ")
     };
     assert_eq!(why("of_bounded_class", Level::Exact), "it may change results, which level 1 does not");

@@ -30,7 +30,7 @@ use onnxport_core::host::Host;
 use onnxport_core::ir::Model;
 use onnxport_core::ops::infer::infer_all;
 use onnxport_core::optimise::{Level, OptimiseOptions, Outcome, optimise};
-use onnxport_core::valid::{Stated, validate};
+use onnxport_core::valid::{StatedTypes, validate};
 
 use crate::files::{Outcome as Expected, Sections};
 
@@ -82,16 +82,16 @@ fn inferred(model: &mut Model) {
 fn outcome(host: &Host, sections: &Sections, read: fn(&str) -> Model) -> Expected {
     let input = sections.get("input").expect("an input section");
     let mut model = read(input);
-    let sound = validate(&model, &Stated::default()).is_empty();
+    let sound = validate(&model, &StatedTypes::default()).is_empty();
     let options = options(sections.get("options").unwrap_or_default());
-    let (done, found) = match optimise(host, &mut model, &mut Stated::default(), &options) {
+    let (done, found) = match optimise(host, &mut model, &mut StatedTypes::default(), &options) {
         Ok(done) => done,
         Err(problem) => {
             let help = problem.help.unwrap_or_default();
             return ("error", format!("{}: {}\n{help}\n", problem.code, problem.message));
         }
     };
-    let after = validate(&model, &Stated::default());
+    let after = validate(&model, &StatedTypes::default());
     assert!(!sound || after.is_empty(), "a sound model became {after:?}");
     let mut text = model.to_text();
     for count in &done.counts {
@@ -127,10 +127,10 @@ fn nothing_happens_unless_it_is_enabled() {
     let mut model = Model::parse(text).expect("a model");
     let options = OptimiseOptions { level: Level::Nothing, ..OptimiseOptions::default() };
     let (done, found) =
-        optimise(&host(), &mut model, &mut Stated::default(), &options).expect("nothing to do");
+        optimise(&host(), &mut model, &mut StatedTypes::default(), &options).expect("nothing to do");
     assert_eq!((model.to_text().as_str(), done.applied, found.len()), (text, 0, 0));
     let nobody = Host::new(&[&onnxport_aten::ROOT]).expect("the plugin attaches");
-    let (done, _) = optimise(&nobody, &mut model, &mut Stated::default(), &OptimiseOptions::default())
+    let (done, _) = optimise(&nobody, &mut model, &mut StatedTypes::default(), &OptimiseOptions::default())
         .expect("nobody has rules");
     assert_eq!((done.applied, done.sweeps), (0, 0));
 }
@@ -142,7 +142,7 @@ fn what_the_program_states_moves_with_the_values() {
     let output = model.graph.blocks[model.graph.main()].outputs()[0];
     let dtype = model.graph.values[output].ty.dtype().expect("a type");
     let shape = model.graph.values[output].ty.shape().expect("a shape").clone();
-    let mut stated = Stated::default();
+    let mut stated = StatedTypes::default();
     stated.offer(output, (dtype, shape).into());
     optimise(&host(), &mut model, &mut stated, &OptimiseOptions::default()).expect("it runs");
     let new = model.graph.blocks[model.graph.main()].outputs()[0];
@@ -154,7 +154,8 @@ fn a_match_takes_its_graphs_and_functions_along() {
     let text = "opset 20\nopset t 1\nsymbol n 0..\ngraph {\n  input %c: bool[]\n  input %x: f32[n]\n  %w: f32[n] = Exp(%x)\n  %a: f32[n] = If(%c) {else_branch = {\n    %b: f32[n] = Neg(%w)\n    output %b\n  }, then_branch = {\n    %d: f32[n] = t::Within(%x)\n    output %d\n  }}\n  %e: f32[n] = t::Through(%a)\n  output %e as y\n}\nfunction t::Within() {\n  input %x\n  %y = Identity(%x)\n  output %y\n}\nfunction t::Through() {\n  input %x\n  %y = t::Within(%x)\n  output %y\n}\nfunction t::Idle() {\n  input %x\n  %y = Neg(%x)\n  output %y\n}\n";
     let mut model = Model::parse(text).unwrap_or_else(|error| panic!("{error}"));
     let options = OptimiseOptions { keep_matches: true, ..OptimiseOptions::default() };
-    let (done, found) = optimise(&host(), &mut model, &mut Stated::default(), &options).expect("it runs");
+    let (done, found) =
+        optimise(&host(), &mut model, &mut StatedTypes::default(), &options).expect("it runs");
     assert!(found.is_empty(), "{found:?}");
     let [matched] = &done.matches[..] else { panic!("{} matches", done.matches.len()) };
     let names = |model: &Model| model.functions.iter().map(|f| f.name.clone()).collect::<Vec<_>>();
@@ -163,7 +164,7 @@ fn a_match_takes_its_graphs_and_functions_along() {
         (vec!["Within".into(), "Through".into()], Vec::new())
     );
     for side in [&matched.before, &matched.after] {
-        let found = validate(side, &Stated::default());
+        let found = validate(side, &StatedTypes::default());
         assert!(found.is_empty(), "{found:?}\n{}", side.to_text());
     }
     // Outer values that the branch reads are given; unmatched nodes are not computed.
@@ -177,7 +178,8 @@ fn a_panic_sets_the_plugin_aside() {
     let text = "opset 20\nopset t 1\ngraph {\n  input %x: f32[2]\n  %a: f32[2] = t::Panics(%x)\n  %b: f32[2] = Relu(%a)\n  %c: f32[2] = Relu(%b)\n  output %c as y\n}\n";
     let mut model = Model::parse(text).expect("a model");
     let (done, found) =
-        optimise(&host(), &mut model, &mut Stated::default(), &OptimiseOptions::default()).expect("it runs");
+        optimise(&host(), &mut model, &mut StatedTypes::default(), &OptimiseOptions::default())
+            .expect("it runs");
     assert_eq!((done.applied, model.to_text().as_str()), (0, text));
     let codes: Vec<_> = found.iter().map(|d| d.code.clone()).collect();
     assert_eq!(codes, [Code::PLUGIN_PANIC, Code::PLUGIN_PANIC], "{found:?}");
@@ -191,7 +193,8 @@ fn the_order_of_everything_is_that_of_the_graph() {
     let run = || {
         let mut model = Model::parse(input).expect("a model");
         let options = OptimiseOptions { explain: Some("transpose_transpose".into()), ..Default::default() };
-        let (done, _) = optimise(&host(), &mut model, &mut Stated::default(), &options).expect("it runs");
+        let (done, _) =
+            optimise(&host(), &mut model, &mut StatedTypes::default(), &options).expect("it runs");
         (model.to_text(), done.places)
     };
     let first = run();
@@ -215,8 +218,8 @@ fn time_of(length: usize, op: &str) -> Duration {
     text.push_str("}\n");
     let mut model = Model::parse(&text).unwrap_or_else(|error| panic!("{error}"));
     let start = ThreadTime::now();
-    let (done, _) =
-        optimise(&host(), &mut model, &mut Stated::default(), &OptimiseOptions::default()).expect("it runs");
+    let (done, _) = optimise(&host(), &mut model, &mut StatedTypes::default(), &OptimiseOptions::default())
+        .expect("it runs");
     assert_eq!(done.applied, length);
     start.elapsed()
 }

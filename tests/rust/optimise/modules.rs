@@ -1,7 +1,7 @@
 //! Modules as local functions.
 
 use onnxport_core::clean;
-use onnxport_core::diagnose::{Code, ModuleCall, Origin, Place, Severity};
+use onnxport_core::diagnose::{CallSite, Code, ModuleCall, Origin, Severity};
 use onnxport_core::functions::{DOMAIN, Functions, ModuleFunction, Selection, functions};
 use onnxport_core::inline::inline;
 use onnxport_core::ir::Model;
@@ -26,7 +26,7 @@ fn owned(text: &str, owners: &str) -> Model {
         });
         let modules: Vec<ModuleCall> = std::iter::once(root).chain(calls).collect();
         for name in values.split_whitespace() {
-            let place = Place { modules: modules.clone().into(), ..Place::default() };
+            let place = CallSite { modules: modules.clone().into(), ..CallSite::default() };
             let origin = model.origins.push(Origin::new(name, place));
             let made = |node: &&onnxport_core::ir::NodeId| {
                 let outputs = model.graph.nodes[**node].outputs.iter().flatten();
@@ -162,7 +162,7 @@ fn a_module_whose_value_returns_through_another_stays() {
     // A module that is selected, but of which nothing is left.
     let mut merged = owned(LAYERS, OF_LAYERS);
     let gone = ModuleCall { path: "drop".into(), class: "main.Dropout".into(), repeat: 0 };
-    merged.origins.push(Origin::new("drop", Place { modules: vec![gone].into(), ..Place::default() }));
+    merged.origins.push(Origin::new("drop", CallSite { modules: vec![gone].into(), ..CallSite::default() }));
     let (_, done) = cut(&merged, &class(&["Dropout"]));
     assert_eq!(
         done.diagnostics.iter().map(|found| found.code.clone()).collect::<Vec<_>>(),

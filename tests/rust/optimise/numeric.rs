@@ -17,7 +17,7 @@ use onnxport_core::ir::Model;
 use onnxport_core::optimise::{Bound, Level, OptimiseOptions, Optimised, optimise};
 use onnxport_core::sym::SymId;
 use onnxport_core::tensor::DType;
-use onnxport_core::valid::{Stated, validate};
+use onnxport_core::valid::{StatedTypes, validate};
 use onnxport_ir::ops::{Limits, Value, run};
 
 /// The semantics of the operators of `com.microsoft` that fusions emit.
@@ -108,7 +108,7 @@ fn models(sections: &Sections) -> Vec<Model> {
     let mut models = of_types(text);
     let own = models.remove(0);
     // With another element type a file may be no model.
-    models.retain(|model| validate(model, &Stated::default()).is_empty());
+    models.retain(|model| validate(model, &StatedTypes::default()).is_empty());
     models.insert(0, own);
     models
 }
@@ -117,7 +117,7 @@ fn models(sections: &Sections) -> Vec<Model> {
 fn optimised(host: &Host, before: &Model, level: Level, stop_after: Option<usize>) -> (Model, Optimised) {
     let mut after = before.clone();
     let options = OptimiseOptions { level, stop_after, ..OptimiseOptions::default() };
-    let (done, found) = optimise(host, &mut after, &mut Stated::default(), &options).expect("it runs");
+    let (done, found) = optimise(host, &mut after, &mut StatedTypes::default(), &options).expect("it runs");
     assert!(found.is_empty(), "{found:?}");
     (after, done)
 }
@@ -125,13 +125,13 @@ fn optimised(host: &Host, before: &Model, level: Level, stop_after: Option<usize
 /// Checks the model after every single patch.
 fn sound(host: &Host, before: &Model, level: Level) {
     // Outputs of some files are called as values inside.
-    if !validate(before, &Stated::default()).is_empty() {
+    if !validate(before, &StatedTypes::default()).is_empty() {
         return;
     }
     let (_, done) = optimised(host, before, level, None);
     for patch in 1..=done.applied {
         let (after, _) = optimised(host, before, level, Some(patch));
-        let found = validate(&after, &Stated::default());
+        let found = validate(&after, &StatedTypes::default());
         assert!(found.is_empty(), "patch {patch}: {found:?}\n{}", after.to_text());
     }
 }
@@ -209,7 +209,8 @@ fn hold(host: &Host, sections: &Sections, level: Level) -> Outcome {
             let size = |symbol: SymId| sizes.get(symbol.index()).copied();
             let numbers = fixed(before, &sizes);
             // Extents that are numbers may contradict each other where symbols did not.
-            let concrete = validate(&numbers, &Stated::default()).is_empty().then(|| optimised(&numbers));
+            let concrete =
+                validate(&numbers, &StatedTypes::default()).is_empty().then(|| optimised(&numbers));
             for draw in 0..count {
                 let special = draw % 2 == 1;
                 let given = values(before, &size, special, random);

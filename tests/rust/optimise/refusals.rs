@@ -11,7 +11,7 @@ use std::sync::Arc;
 use onnxport_core::ir::Model;
 use onnxport_core::legalise::Target;
 use onnxport_core::optimise::{Class, Level, Listed, OptimiseOptions, Outcome, optimise};
-use onnxport_core::valid::Stated;
+use onnxport_core::valid::StatedTypes;
 
 use super::examples::{HOST, models};
 use crate::files::{at, repository};
@@ -83,7 +83,7 @@ fn refused(listed: &Listed, model: &Model) -> Vec<String> {
     if let Class::Target { target, .. } = &listed.class {
         options.target = Target::named(target).unwrap_or_else(|| Arc::new(Target::unrestricted(target)));
     }
-    let Ok((done, _)) = optimise(&HOST, &mut model.clone(), &mut Stated::default(), &options) else {
+    let Ok((done, _)) = optimise(&HOST, &mut model.clone(), &mut StatedTypes::default(), &options) else {
         return Vec::new();
     };
     let places = done.places.into_iter().filter(|place| place.outcome == Outcome::Refused);

@@ -9,7 +9,7 @@ use onnxport_core::ir::Model;
 use onnxport_core::ir::opset::MAX_OPSET;
 use onnxport_core::legalise::{Target, runs};
 use onnxport_core::optimise::{Level, OptimiseOptions, optimise};
-use onnxport_core::valid::{Stated, validate};
+use onnxport_core::valid::{StatedTypes, validate};
 
 use super::draw::of_types;
 use crate::files::{self, Sections};
@@ -30,7 +30,7 @@ fn models(text: &str) -> Vec<Model> {
         models.extend(Model::parse(&format!("{head}opset {opset}\n{rest}")));
     }
     models.iter_mut().for_each(super::inferred);
-    models.retain(|model| validate(model, &Stated::default()).is_empty());
+    models.retain(|model| validate(model, &StatedTypes::default()).is_empty());
     models
 }
 
@@ -53,12 +53,12 @@ fn what_rules_write_runs_on_the_target() {
                 let mut after = before.clone();
                 let options = OptimiseOptions { level: Level::Target, fold: 0, ..OptimiseOptions::default() };
                 let (done, found) =
-                    optimise(&HOST, &mut after, &mut Stated::default(), &options).expect("it runs");
+                    optimise(&HOST, &mut after, &mut StatedTypes::default(), &options).expect("it runs");
                 let at = format!("{} at opset {}", path.display(), before.opset());
                 assert!(found.is_empty(), "{at}: {found:?}");
                 let (had, has) = (lacking(&before), lacking(&after));
                 assert!(has.len() <= had.len(), "{at}: {has:?}, before {had:?}\n{}", before.to_text());
-                let found = validate(&after, &Stated::default());
+                let found = validate(&after, &StatedTypes::default());
                 assert!(found.is_empty(), "{at}: {found:?}\n{}", before.to_text());
                 changed.extend(done.counts.into_iter().map(|count| count.name));
                 tried += 1;

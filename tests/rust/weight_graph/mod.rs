@@ -12,7 +12,7 @@ use onnxport_core::ir::{Attr, Attribute, Model, OpsetImport, Shape, Type, ValueI
 use onnxport_core::ops::infer;
 use onnxport_core::optimise::{OptimiseOptions, optimise};
 use onnxport_core::tensor::{DType, LazyTensor, MappedFile, Source};
-use onnxport_core::valid::{Stated, validate};
+use onnxport_core::valid::{StatedTypes, validate};
 use onnxport_core::write::{WriteOptions, plan};
 
 /// Anonymous memory in bytes, which the kernel cannot take back.
@@ -84,13 +84,13 @@ fn floats(values: &[f32]) -> LazyTensor {
 fn found(model: &mut Model, pass: &str) -> Vec<Diagnostic> {
     let host = Host::new(&[&plugin::ROOT]).unwrap_or_else(|report| panic!("{:?}", report.diagnostics));
     let options = OptimiseOptions { only: Some(pass.to_owned()), ..OptimiseOptions::default() };
-    optimise(&host, model, &mut Stated::default(), &options).expect("it runs").1
+    optimise(&host, model, &mut StatedTypes::default(), &options).expect("it runs").1
 }
 
 fn folded(model: &mut Model, pass: &str) {
     let found = found(model, pass);
     assert!(found.is_empty(), "{found:?}");
-    assert!(validate(model, &Stated::default()).is_empty(), "{}", model.to_text());
+    assert!(validate(model, &StatedTypes::default()).is_empty(), "{}", model.to_text());
 }
 
 /// Returns the initializer of rank `rank`.

@@ -9,7 +9,7 @@ use super::model::{Answers, Facts, Gives, Kind, Revision, Takes, Thread, Type};
 
 /// The facts that one attribute states.
 #[derive(Clone, Default)]
-pub(super) struct Stated {
+pub(super) struct AttributeFacts {
     pub id: Option<String>,
     pub side: Option<Side>,
     pub since: Option<Revision>,
@@ -42,7 +42,7 @@ enum AnswerWords {
     Statuses(Vec<String>),
 }
 
-impl Stated {
+impl AttributeFacts {
     /// The arguments of the attribute called `name`, if it is there.
     pub(super) fn find(attributes: &[Attribute], name: &str, statuses: &[String]) -> Result<Option<Self>> {
         let Some(attribute) = attributes.iter().find(|a| a.path().is_ident(name)) else { return Ok(None) };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use syn::spanned::Spanned;
 use syn::{Attribute, Error, Expr, Fields, ItemConst, ItemMod, ItemStruct, ItemUse, Result, UseTree};
 
-use super::facts::{Stated, revision};
+use super::facts::{AttributeFacts, revision};
 use super::model::{
     Const, Contract, Field, Gives, Group, Handle, Import, Item, Kind, Module, Revision, Struct, Type, Value,
 };
@@ -78,7 +78,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn module(&self, module: &ItemMod) -> Result<Module> {
-        let stated = Stated::find(&module.attrs, "interface", self.statuses)?;
+        let stated = AttributeFacts::find(&module.attrs, "interface", self.statuses)?;
         let interface = stated.as_ref().and_then(|stated| stated.id.clone());
         if stated.is_some() && interface.is_none() {
             return Err(Error::new(module.span(), "an interface has an `id`"));
@@ -138,9 +138,14 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn structure(&self, found: &ItemStruct, outer: &Stated, known: &BTreeSet<String>) -> Result<Struct> {
-        let table = Stated::find(&found.attrs, "table", self.statuses)?;
-        let record = Stated::find(&found.attrs, "record", self.statuses)?;
+    fn structure(
+        &self,
+        found: &ItemStruct,
+        outer: &AttributeFacts,
+        known: &BTreeSet<String>,
+    ) -> Result<Struct> {
+        let table = AttributeFacts::find(&found.attrs, "table", self.statuses)?;
+        let record = AttributeFacts::find(&found.attrs, "record", self.statuses)?;
         let side = table.as_ref().map(|stated| stated.side);
         let kind = match side {
             None => Kind::Record,
@@ -191,11 +196,11 @@ impl Reader<'_> {
     fn field(
         &self,
         field: &syn::Field,
-        defaults: &Stated,
+        defaults: &AttributeFacts,
         base: Revision,
         known: &BTreeSet<String>,
     ) -> Result<Field> {
-        let own = Stated::find(&field.attrs, "slot", self.statuses)?.unwrap_or_default();
+        let own = AttributeFacts::find(&field.attrs, "slot", self.statuses)?.unwrap_or_default();
         let ty = types::read(&field.ty, known)?;
         let since = own.since.unwrap_or(base);
         if since > self.current {

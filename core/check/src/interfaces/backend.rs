@@ -8,10 +8,10 @@ use crate::journal::{Event, Journal};
 use onnxport_core::backend::{self, BackendOptions, Partitioned};
 use onnxport_core::diagnose::{Code, Diagnostic, Severity};
 use onnxport_core::host::Host;
-use onnxport_core::host::Known;
+use onnxport_core::host::Validated;
 use onnxport_core::ir::Model;
 use onnxport_core::ops::infer;
-use onnxport_core::valid::{Stated, validate};
+use onnxport_core::valid::{StatedTypes, validate};
 
 /// Products, activations, an image and views; fixed extents and a symbolic one.
 const SAMPLE: &str = "\
@@ -42,12 +42,12 @@ pub(super) fn probe(subject: &Subject, journal: &mut Journal) {
     let Some(table) = subject.plugin.backend else { return };
     // A backend states the opsets of each operator, not its own.
     let named = |entry: &onnxport_abi::backend::BackendEntry| Named { name: entry.id, opsets: (0, u32::MAX) };
-    let names: Vec<Named> = table.entries.known().iter().map(named).collect();
+    let names: Vec<Named> = table.entries.validated().iter().map(named).collect();
     entries("backend/1 table", &names, journal);
     without_graph("backend/1", "claims", &names, table.claim, journal);
     without_graph("backend/1", "regions", &names, table.compile, journal);
-    for entry in table.entries.known() {
-        let id = entry.id.known();
+    for entry in table.entries.validated() {
+        let id = entry.id.validated();
         let check = format!("backend/1 {id} profile");
         journal.step(&check, |_| {
             Some(match backend::flaw(entry) {
@@ -98,7 +98,7 @@ fn partition(subject: &Subject, id: &str) -> Result<(String, Partitioned), Diagn
     let backed = backend::run(&host, &mut model, &options).map_err(|report| {
         first(report.diagnostics).unwrap_or_else(|| internal("there is no reason".to_owned()))
     })?;
-    match first(validate(&model, &Stated::default())) {
+    match first(validate(&model, &StatedTypes::default())) {
         Some(problem) => Err(problem),
         None => Ok((model.to_text(), backed.partitioned)),
     }

@@ -9,7 +9,7 @@ use onnxport_abi::{Table, status};
 
 use crate::Finding;
 use crate::journal::Journal;
-use onnxport_core::host::Known;
+use onnxport_core::host::Validated;
 use onnxport_core::ir::opset::{MAX_OPSET, MIN_OPSET};
 
 /// An entry of a table: its name, and the opsets that it is for.
@@ -67,9 +67,9 @@ pub(super) fn without_graph(
     let check = format!("{interface} {name}, no graph");
     let (mut panicked, mut unknown) = (Vec::new(), status::INVALID);
     for (index, entry) in names.iter().enumerate() {
-        journal.step(&format!("{check}, {}", entry.name.known()), |_| {
+        journal.step(&format!("{check}, {}", entry.name.validated()), |_| {
             if function(index as u32, &host, &graph, nothing) == status::PANICKED {
-                panicked.push(entry.name.known());
+                panicked.push(entry.name.validated());
             }
             None
         });

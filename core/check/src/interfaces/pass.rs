@@ -3,7 +3,7 @@
 use super::Subject;
 use super::graph::{Named, entries, without_graph};
 use crate::journal::Journal;
-use onnxport_core::host::Known;
+use onnxport_core::host::Validated;
 
 pub(super) fn probe(subject: &Subject, journal: &mut Journal) {
     let Some(table) = subject.plugin.pass else { return };
@@ -11,7 +11,7 @@ pub(super) fn probe(subject: &Subject, journal: &mut Journal) {
         name: pass.name,
         opsets: (pass.min_opset, pass.max_opset),
     };
-    let names: Vec<Named> = table.passes.known().iter().map(named).collect();
+    let names: Vec<Named> = table.passes.validated().iter().map(named).collect();
     entries("pass/1 table", &names, journal);
     without_graph("pass/1", "runs", &names, table.run, journal);
 }

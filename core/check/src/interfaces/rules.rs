@@ -8,7 +8,7 @@ use super::graph::{Named, entries, without_graph};
 use crate::Finding;
 use crate::journal::Journal;
 use onnxport_core::host::Host;
-use onnxport_core::host::Known;
+use onnxport_core::host::Validated;
 
 type Ask = extern "C" fn(u32, &Table, &Table, GraphContext) -> u32;
 
@@ -18,7 +18,7 @@ pub(super) fn rules(subject: &Subject, journal: &mut Journal) {
         name: rule.name,
         opsets: (rule.min_opset, rule.max_opset),
     };
-    let names: Vec<Named> = table.rules.known().iter().map(named).collect();
+    let names: Vec<Named> = table.rules.validated().iter().map(named).collect();
     probe("rules/1", &names, [table.check, table.build], subject, journal);
 }
 

@@ -8,7 +8,7 @@ fn cleaned(text: &str) -> (String, Cleaned) {
     let opset = model.opset();
     infer_all(&mut model.graph, &mut model.symbols, opset);
     let done = clean(&mut model, 1 << 14);
-    let found = crate::valid::validate(&model, &crate::valid::Stated::default());
+    let found = crate::valid::validate(&model, &crate::valid::StatedTypes::default());
     assert!(found.is_empty(), "{found:?}\n{}", model.to_text());
     (model.to_text(), done)
 }

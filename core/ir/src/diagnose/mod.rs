@@ -11,6 +11,6 @@ mod suggestion;
 pub use code::Code;
 pub use diagnostic::{Diagnostic, Report, Severity};
 pub use explain::{Explanation, explanation};
-pub use origin::{Frame, ModuleCall, Origin, OriginId, Origins, Place};
+pub use origin::{CallSite, Frame, ModuleCall, Origin, OriginId, Origins};
 pub use stack::{frames, module_path};
 pub use suggestion::{Insert, Subject, Suggestion};

@@ -47,17 +47,17 @@ impl Frame {
 }
 
 /// The origin of a call of the exported program and of every node lowered from it: the name of the call, and the
-/// [`Place`], which many calls share.
+/// [`CallSite`], which many calls share.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Origin {
     /// The name of the exported node, `conv2d_3`.
     pub node: Name,
-    place: Arc<Place>,
+    place: Arc<CallSite>,
 }
 
 /// The parts of an origin that calls of one operator in one line share.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct CallSite {
     /// The operator, `aten.conv2d.default`.
     pub target: Name,
     /// The path of the module, `layer1.0.conv1`; empty for the root.
@@ -86,26 +86,26 @@ pub struct ModuleCall {
 
 impl Origin {
     /// An origin at `place`, which others may share.
-    pub fn new(node: impl Into<Name>, place: impl Into<Arc<Place>>) -> Self {
+    pub fn new(node: impl Into<Name>, place: impl Into<Arc<CallSite>>) -> Self {
         Self { node: node.into(), place: place.into() }
     }
 }
 
 impl Deref for Origin {
-    type Target = Place;
+    type Target = CallSite;
 
-    fn deref(&self) -> &Place {
+    fn deref(&self) -> &CallSite {
         &self.place
     }
 }
 
 impl DerefMut for Origin {
-    fn deref_mut(&mut self) -> &mut Place {
+    fn deref_mut(&mut self) -> &mut CallSite {
         Arc::make_mut(&mut self.place)
     }
 }
 
-impl Place {
+impl CallSite {
     /// The deepest frame of the user's own code, else that of an installed library other than PyTorch, else the deepest
     /// frame.
     pub fn user_frame(&self) -> Option<&Frame> {

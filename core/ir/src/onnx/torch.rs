@@ -2,7 +2,7 @@
 //! (`torch/onnx/_internal/exporter/_core.py` of PyTorch 2.15): its keys, and readers and writers of its texts.
 
 use crate::Name;
-use crate::diagnose::{Frame, ModuleCall, Origin, Place, frames, module_path};
+use crate::diagnose::{CallSite, Frame, ModuleCall, Origin, frames, module_path};
 use crate::python;
 
 /// On nodes: the modules around a call and the call itself, `path: class/path: class/node: operator`.
@@ -59,7 +59,7 @@ pub fn origin<'e>(said: impl Fn(&str) -> Option<&'e str>) -> Option<(Origin, Opt
     let modules: Vec<ModuleCall> = calls.collect();
     let innermost = modules.last().filter(|call| !call.path.starts_with("_empty_nn_module_stack"));
     let trace = said(STACK).unwrap_or_default();
-    let place = Place {
+    let place = CallSite {
         target: target.into(),
         module: innermost.map(|call| module_path(&call.path).into()).unwrap_or_default(),
         class: innermost.map(|call| call.class.clone()).unwrap_or_default(),
@@ -116,11 +116,11 @@ mod tests {
 
     fn linear() -> Origin {
         let call = |path: &str, class: &str| ModuleCall { path: path.into(), class: class.into(), repeat: 0 };
-        let place = Place {
+        let place = CallSite {
             target: "aten.linear.default".into(),
             modules: [call("", "__main__.M"), call("fc@1", "torch.nn.Linear")].into(),
             trace: TRACE.into(),
-            ..Place::default()
+            ..CallSite::default()
         };
         Origin::new("linear_1", place)
     }
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn calls_outside_of_modules_have_a_namespace_of_one_part() {
-        let place = Place { target: "_operator.mul".into(), ..Place::default() };
+        let place = CallSite { target: "_operator.mul".into(), ..CallSite::default() };
         let entries = describe(&Origin::new("mul", place), None, None);
         assert_eq!(entries[0], (NAMESPACE, "mul: <built-in function mul>".to_owned()));
         assert_eq!(entries.len(), 4);

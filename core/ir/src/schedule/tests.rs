@@ -15,7 +15,7 @@ fn read(text: &str) -> Model {
 fn ordered(text: &str) -> (Model, Ordered) {
     let mut model = read(text);
     let done = order(&mut model);
-    let found = crate::valid::validate(&model, &crate::valid::Stated::default());
+    let found = crate::valid::validate(&model, &crate::valid::StatedTypes::default());
     assert!(found.is_empty(), "{found:?}\n{}", model.to_text());
     (model, done)
 }

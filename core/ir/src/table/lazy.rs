@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::entries::Entries;
 use super::sharing::{self, Span};
 use super::{
-    PartSummary, PlaceSummary, ProblemSummary, SourceSummary, TensorKind, TensorSummary, ViewSummary,
+    DestinationSummary, PartSummary, ProblemSummary, SourceSummary, TensorKind, TensorSummary, ViewSummary,
     WeightTable,
 };
 use crate::tensor::{Error, LazyTensor, MappedFile, Source};
@@ -35,7 +35,7 @@ impl<'a> Drafts<'a> {
         name: &str,
         kind: TensorKind,
         tensor: &'a LazyTensor,
-        place: Option<PlaceSummary>,
+        place: Option<DestinationSummary>,
     ) {
         let (base, transforms) = tensor.transforms();
         let problem = match tensor.check() {

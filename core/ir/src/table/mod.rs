@@ -16,7 +16,7 @@ pub use grouped::{grouped, type_of, type_text};
 pub use lazy::Drafts;
 pub use summary::shown;
 pub use summary::{
-    PartSummary, PlaceSummary, ProblemSummary, SharedStorage, SourceSummary, TensorKind, TensorSummary,
+    DestinationSummary, PartSummary, ProblemSummary, SharedStorage, SourceSummary, TensorKind, TensorSummary,
     ViewSummary,
 };
 

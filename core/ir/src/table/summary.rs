@@ -29,7 +29,7 @@ pub struct TensorSummary {
     pub shared: Option<usize>,
     /// Where it goes, for a model that is to be written.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub place: Option<PlaceSummary>,
+    pub place: Option<DestinationSummary>,
     /// Why its bytes cannot be had.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<ProblemSummary>,
@@ -170,7 +170,7 @@ pub enum ViewSummary {
 /// Where a tensor goes.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum PlaceSummary {
+pub enum DestinationSummary {
     /// Into a data file.
     Data {
         /// The file.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::cost::{granule_input, step, unit};
 use super::joined::{self, Operand, Operation, Span, Unary};
-use super::transform::quantise::Kept;
+use super::transform::quantise::Carry;
 use super::transform::{Cast, Foreign, Quantise, Transform};
 use super::{Derived, Error, Joined, LazyTensor, Source, gather};
 
@@ -14,7 +14,7 @@ pub(super) struct Scratch {
     /// Those that nobody uses now. Who takes one gives it back before the one taken before it, so that each
     /// piece has the same buffers for the same things.
     free: Vec<Vec<u8>>,
-    kept: Kept,
+    kept: Carry,
     /// The address of the tensor that [`Self::kept`] belongs to.
     owner: usize,
     /// The granules that were made last for somebody who wanted a part of them, by transform.

@@ -29,9 +29,9 @@ const BUSY: usize = 1;
 
 /// A mapping that is in the table while this lives, which must end before the mapping does.
 #[derive(Debug)]
-pub(super) struct Known(Option<usize>);
+pub(super) struct Registration(Option<usize>);
 
-impl Known {
+impl Registration {
     /// Enters the mapping `bytes` of the file at `path`.
     pub(super) fn new(bytes: &[u8], path: &Path) -> Self {
         let Ok(path) = CString::new(path.as_os_str().as_encoded_bytes()) else { return Self(None) };
@@ -49,7 +49,7 @@ impl Known {
     }
 }
 
-impl Drop for Known {
+impl Drop for Registration {
     fn drop(&mut self) {
         let Some(slot) = self.0.and_then(|at| TABLE.get(at)) else { return };
         slot.start.store(BUSY, Ordering::Release);

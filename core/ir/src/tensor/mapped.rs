@@ -26,7 +26,7 @@ struct Inner {
     /// The length and the time of the last change, as they were before the mapping.
     state: (u64, Option<SystemTime>),
     // Before the mapping, which it describes: fields are dropped in order.
-    _known: fault::Known,
+    _known: fault::Registration,
     map: Mmap,
     /// By the first byte of their ranges.
     checksums: Mutex<BTreeMap<u64, Checksum>>,
@@ -55,7 +55,7 @@ impl MappedFile {
         // file underneath makes a later read fault; `fault` tells the handler of that signal which
         // file it was.
         let map = unsafe { Mmap::map(&file)? };
-        let known = fault::Known::new(&map, path);
+        let known = fault::Registration::new(&map, path);
         Ok(Self {
             inner: Arc::new(Inner {
                 path: path.to_owned(),

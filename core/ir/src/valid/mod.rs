@@ -13,7 +13,7 @@ mod types;
 mod tests;
 
 use rustc_hash::FxHashMap;
-pub use stated::Stated;
+pub use stated::StatedTypes;
 pub use types::dims_differ;
 
 use crate::diagnose::{Code, Diagnostic, Origins};
@@ -22,7 +22,7 @@ use crate::ir::{Graph, Model, NodeId, OpsetImport, Type, ValueId};
 use crate::sym::{Dim, Symbols};
 
 /// Returns all problems of `model`; `stated` holds the types that the program states.
-pub fn validate(model: &Model, stated: &Stated) -> Vec<Diagnostic> {
+pub fn validate(model: &Model, stated: &StatedTypes) -> Vec<Diagnostic> {
     let mut cx = Cx::for_model(model);
     cx.imports(&model.opsets, !model.origin.is_imported());
     for function in &model.functions {
@@ -30,7 +30,7 @@ pub fn validate(model: &Model, stated: &Stated) -> Vec<Diagnostic> {
     }
     names::check(&mut cx);
     training::check(&mut cx);
-    let none = Stated::default();
+    let none = StatedTypes::default();
     let functions = model.functions.iter().enumerate();
     let functions = functions.map(|(index, f)| (&f.graph, &none, f.opsets(model), Some(index)));
     let main = (&model.graph, stated, model.opsets.as_slice(), None);
@@ -89,7 +89,7 @@ pub fn correct_misrecorded(model: &mut Model) -> Vec<Diagnostic> {
 pub fn nodes(model: &Model, nodes: &[NodeId]) -> Vec<Diagnostic> {
     let mut cx = Cx::for_model(model);
     schema::check(&mut cx, &model.graph, nodes.iter().copied());
-    types::check(&mut cx, &model.graph, &Stated::default(), nodes.iter().copied());
+    types::check(&mut cx, &model.graph, &StatedTypes::default(), nodes.iter().copied());
     cx.found
 }
 

@@ -7,12 +7,12 @@ use crate::tensor::DType;
 
 /// The types that the exported program states of values of the main graph; values of one type may share it.
 #[derive(Clone, Debug, Default)]
-pub struct Stated {
+pub struct StatedTypes {
     /// By the numbers of the values: nearly all of a model that was just lowered have one.
     types: Vec<Option<Arc<(DType, Shape)>>>,
 }
 
-impl Stated {
+impl StatedTypes {
     /// Returns the stated type of `value`.
     pub fn get(&self, value: ValueId) -> Option<&Arc<(DType, Shape)>> {
         self.types.get(value.index())?.as_ref()

@@ -1,4 +1,4 @@
-use super::{Stated, correct_misrecorded, validate};
+use super::{StatedTypes, correct_misrecorded, validate};
 use crate::ir::{Attr, Attribute, Def, Model, ModelOrigin, NodeId, OpsetImport, Shape, Type, ValueId};
 use crate::ops::infer;
 use crate::sym::{Dim, Range};
@@ -7,7 +7,7 @@ use crate::tensor::{DType, LazyTensor};
 /// `y = x + w` with `x: f32[s0, 4]`, and the parts that tests change.
 struct Bench {
     model: Model,
-    stated: Stated,
+    stated: StatedTypes,
     x: ValueId,
     y: ValueId,
     node: NodeId,
@@ -30,7 +30,7 @@ impl Bench {
         let y = model.graph.nodes[node].outputs[0].unwrap();
         model.graph.set_outputs(main, [y]);
         model.output_names = vec!["y".into()];
-        Self { model, stated: Stated::default(), x, y, node }
+        Self { model, stated: StatedTypes::default(), x, y, node }
     }
 
     fn messages(&self) -> Vec<String> {
@@ -39,7 +39,7 @@ impl Bench {
 
     fn state(&mut self, dtype: DType, dims: &[&str]) {
         let dims: Vec<Dim> = dims.iter().map(|d| self.model.symbols.parse(d).unwrap()).collect();
-        self.stated = Stated::default();
+        self.stated = StatedTypes::default();
         self.stated.offer(self.y, (dtype, Shape::of(dims)).into());
     }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use super::{Cx, Stated, describe};
+use super::{Cx, StatedTypes, describe};
 use crate::diagnose::Diagnostic;
 use crate::ir::{Graph, NodeId, Shape, Type, ValueId};
 use crate::ops::infer;
@@ -12,7 +12,12 @@ use crate::sym::{Dim, Symbols};
 /// Values of more elements are not shown in messages.
 const MAX_SHOWN: usize = 8;
 
-pub(super) fn check(cx: &mut Cx<'_>, graph: &Graph, stated: &Stated, nodes: impl Iterator<Item = NodeId>) {
+pub(super) fn check(
+    cx: &mut Cx<'_>,
+    graph: &Graph,
+    stated: &StatedTypes,
+    nodes: impl Iterator<Item = NodeId>,
+) {
     let opset = cx.opset();
     let typed = typed(cx, graph, opset);
     for id in nodes {

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::names::Names;
 use super::reference::Pointers;
-use super::share::{self, Known};
+use super::share::{self, DistinctWeights};
 use super::{AUTO_INLINE_BYTES, ExternalData, SMALL_TENSOR_BYTES, WriteOptions};
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::ir::{About, BlockId, Constant, Def, Graph, Initializer, Model, ValueId};
@@ -231,7 +231,7 @@ impl Plan {
             ExternalData::Reference => Some(Pointers::from_weights(path, weights)?),
             _ => None,
         };
-        let mut known = Known::default();
+        let mut known = DistinctWeights::default();
         let mut drafts = Vec::with_capacity(weights.len());
         for (index, (weight, len)) in weights.iter().zip(sizes).enumerate() {
             drafts.push(if !weight.is_written {

@@ -20,11 +20,11 @@ const SAMPLE: u64 = 4 << 10;
 
 /// Weights that are not known to be equal to each other.
 #[derive(Default)]
-pub(super) struct Known<'a> {
+pub(super) struct DistinctWeights<'a> {
     by_print: FxHashMap<u64, Vec<(usize, &'a LazyTensor)>>,
 }
 
-impl<'a> Known<'a> {
+impl<'a> DistinctWeights<'a> {
     /// The weight that shows the same bytes of the same source; without one, `data` is known as `index`
     /// from now on.
     pub(super) fn twin(&mut self, index: usize, data: &'a LazyTensor) -> Option<usize> {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::plan::{Destination, Extent, Plan, Weight};
-use crate::table::{Drafts, PlaceSummary, WeightTable};
+use crate::table::{DestinationSummary, Drafts, WeightTable};
 
 /// Returns the table of `rows`: names, weights and their positions in `plan`, whose data files are `data`. Files
 /// that the model points into are relative to `folder`.
@@ -18,12 +18,12 @@ pub(super) fn of<'a>(
     let mut stored: HashMap<Extent, String> = HashMap::new();
     for (name, weight, place) in rows {
         let place = match place {
-            Destination::Left => PlaceSummary::LeftOut,
-            Destination::Inline => PlaceSummary::Model,
-            Destination::Unbound(_) => PlaceSummary::Unbound,
+            Destination::Left => DestinationSummary::LeftOut,
+            Destination::Inline => DestinationSummary::Model,
+            Destination::Unbound(_) => DestinationSummary::Unbound,
             Destination::Data(extent) => {
                 let first = stored.entry(*extent).or_insert_with(|| name.clone());
-                PlaceSummary::Data {
+                DestinationSummary::Data {
                     file: data.get(extent.file).cloned().unwrap_or_default(),
                     offset: extent.offset,
                     length: extent.len,
@@ -32,7 +32,7 @@ pub(super) fn of<'a>(
             }
             Destination::Pointed(extent) => {
                 let location = plan.pointed.get(extent.file).map_or("", |file| file.location.as_str());
-                PlaceSummary::Pointed {
+                DestinationSummary::Pointed {
                     file: folder.join(location),
                     offset: extent.offset,
                     length: extent.len,

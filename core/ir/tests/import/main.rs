@@ -42,7 +42,7 @@ fn problem(path: &Path, folder: &Path) -> Option<String> {
         Ok(model) => model,
         Err(error) => return Some(format!("{}: {}", error.code, error.message)),
     };
-    if let Some(found) = valid::validate(&model, &valid::Stated::default()).first() {
+    if let Some(found) = valid::validate(&model, &valid::StatedTypes::default()).first() {
         return Some(format!("{}: {}", found.code, found.message));
     }
     let text = model.to_text();
@@ -116,7 +116,7 @@ fn a_model_of_20_gib_takes_the_memory_of_a_small_one() {
     std::fs::write(&path, proto.encode_to_vec()).unwrap();
     let before = anonymous();
     let model = import(&path).unwrap();
-    assert!(valid::validate(&model, &valid::Stated::default()).is_empty());
+    assert!(valid::validate(&model, &valid::StatedTypes::default()).is_empty());
     let bytes: u64 = model.graph.initializers.iter().filter_map(|i| i.data.byte_len()).sum();
     assert_eq!(bytes, 20 << 30);
     if let (Some(before), Some(after)) = (before, anonymous()) {

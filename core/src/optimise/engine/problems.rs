@@ -2,7 +2,7 @@
 
 use onnxport_abi::status;
 
-use super::{Engine, Tried};
+use super::{Engine, Verdict};
 use crate::diagnose::{Code, Diagnostic, OriginId};
 use crate::optimise::callbacks::Refusal;
 use crate::optimise::report::Outcome;
@@ -42,7 +42,7 @@ impl Engine<'_> {
         answer: u32,
         refusal: Option<Refusal>,
         origin: Option<OriginId>,
-    ) -> Tried {
+    ) -> Verdict {
         let reason = refusal.unwrap_or_default();
         match answer {
             status::REFUSED => {
@@ -54,19 +54,19 @@ impl Engine<'_> {
                         if reason.help.is_empty() { "the graph was left as it was" } else { &reason.help };
                     self.report(warning.help(next), id, origin);
                 }
-                Tried::Not(Outcome::Refused, reason.text())
+                Verdict::Not(Outcome::Refused, reason.text())
             }
             status::PANICKED => {
                 self.host.quarantine.add(rule.plugin);
                 let (name, id) = (self.host.catalog.rule_name(index), self.plugin_id(rule.plugin));
                 let message = format!("the rule `{name}` of plugin `{id}` panicked: {}", reason.message);
                 self.report(Diagnostic::warning(Code::PLUGIN_PANIC, message), id, origin);
-                Tried::Not(Outcome::Rejected, "it panicked".to_owned())
+                Verdict::Not(Outcome::Rejected, "it panicked".to_owned())
             }
             _ => {
                 let why = "the plugin did not finish it".to_owned();
                 self.reject(index, rule, &why, origin);
-                Tried::Not(Outcome::Rejected, why)
+                Verdict::Not(Outcome::Rejected, why)
             }
         }
     }

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use super::origin;
 use super::{Level, OptimiseOptions};
-use crate::diagnose::{Origin, OriginId, Origins, Place};
+use crate::diagnose::{CallSite, Origin, OriginId, Origins};
 use crate::ir::{Attr, Def, Function, Graph, Model, Node, NodeId, OpsetImport, Type, ValueId};
 use crate::tidy;
 use crate::trace;
@@ -188,7 +188,7 @@ fn shared(origins: &mut Origins, graph: &Graph, nodes: &[NodeId]) -> Option<Orig
     let first = all.first()?;
     let modules = origin::shared(all.iter().map(|origin| &*origin.modules).filter(|all| !all.is_empty()));
     let call = modules.last().cloned().unwrap_or_default();
-    let place = Place {
+    let place = CallSite {
         target: crate::Name::new(),
         module: call.path,
         class: call.class,

@@ -13,7 +13,7 @@ use crate::optimise::callbacks::Refusal;
 use crate::optimise::edit::{Insertion, Journal, attribute};
 use crate::optimise::view::NoView;
 use crate::optimise::{explain, patch};
-use crate::valid::{Stated, contradiction};
+use crate::valid::{StatedTypes, contradiction};
 
 static HOST: PassHost = PassHost {
     place: set_place,
@@ -38,7 +38,7 @@ pub(crate) fn host_table() -> Table {
 pub(super) struct Run {
     pub(super) journal: Journal,
     /// The program's statements about values; they move with them.
-    pub(super) stated: Stated,
+    pub(super) stated: StatedTypes,
     /// The number of its edits.
     pub(super) edits: usize,
     /// Its notes about nodes.
@@ -48,7 +48,7 @@ pub(super) struct Run {
 }
 
 impl Run {
-    pub(super) fn new(journal: Journal, stated: Stated) -> Self {
+    pub(super) fn new(journal: Journal, stated: StatedTypes) -> Self {
         Self { journal, stated, edits: 0, notes: Vec::new(), refusal: None, place: None }
     }
 }

@@ -41,7 +41,7 @@ fn stored(
 ) -> Result<Vec<(Code, String)>, Vec<Code>> {
     let host = crate::host::Host::new(&[]).unwrap_or_else(|_| panic!("a host without plugins"));
     let result = known(model, options).and_then(|_| apply(&host, model, options, transpose));
-    let found = valid::validate(model, &valid::Stated::default());
+    let found = valid::validate(model, &valid::StatedTypes::default());
     assert!(found.is_empty(), "{found:?}");
     match result {
         Ok((_, notes)) => Ok(notes.into_iter().map(|note| (note.code, note.message)).collect()),
@@ -381,7 +381,7 @@ fn products_of_one_value_are_one_before_they_are_quantised() {
         let scheme = skipped.quantise.clone().unwrap();
         let (mut changed, mut problems) = Default::default();
         let choice = crate::precision::Choice::from_options(&skipped);
-        let kept = crate::precision::Kept::default();
+        let kept = crate::precision::KeptWeights::default();
         crate::precision::quantise::apply(
             &host,
             &mut alone,

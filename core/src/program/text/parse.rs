@@ -10,7 +10,7 @@ use super::super::{
     TensorType, Val, Value, ValueType,
 };
 use super::{TextError, row_major};
-use crate::diagnose::{Origin, OriginId, Place};
+use crate::diagnose::{CallSite, Origin, OriginId};
 use crate::sym::Symbols;
 use crate::tensor::LazyTensor;
 use crate::text::{Lexer, Reader};
@@ -194,7 +194,7 @@ impl Parser<'_> {
     }
 
     fn origin(&mut self, node: String, target: &str) -> Result<OriginId, TextError> {
-        let mut origin = Origin::new(node, Place { target: target.into(), ..Place::default() });
+        let mut origin = Origin::new(node, CallSite { target: target.into(), ..CallSite::default() });
         if self.lexer.eat("@") {
             if self.lexer.peek_word() != "at" {
                 origin.module = self.lexer.name()?.into();

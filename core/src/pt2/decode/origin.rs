@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::Decoder;
 use crate::Name;
-use crate::diagnose::{Frame, ModuleCall, Origin, Place, frames, module_path};
+use crate::diagnose::{CallSite, Frame, ModuleCall, Origin, frames, module_path};
 use crate::pt2::schema::NodeMetadata;
 
 /// The parsed stack traces of a program, by their text. A program repeats each for every call of a line.
@@ -17,7 +17,7 @@ pub(super) struct Stacks {
     /// Stacks of modules, with the path and the class of the innermost one.
     modules: FxHashMap<String, (Arc<[ModuleCall]>, Name, Name)>,
     /// Interned places, by operator and the addresses of their modules and frames.
-    places: FxHashMap<(Name, usize, usize), Arc<Place>>,
+    places: FxHashMap<(Name, usize, usize), Arc<CallSite>>,
 }
 
 impl Stacks {
@@ -31,7 +31,7 @@ impl Stacks {
         (text, frames)
     }
 
-    fn place(&mut self, place: Place) -> Arc<Place> {
+    fn place(&mut self, place: CallSite) -> Arc<CallSite> {
         let key = (place.target.clone(), place.modules.as_ptr().addr(), place.frames.as_ptr().addr());
         Arc::clone(self.places.entry(key).or_insert_with(|| place.into()))
     }
@@ -49,7 +49,7 @@ impl Decoder {
             }
         };
         let (trace, frames) = self.stacks.frames(&metadata.stack_trace);
-        Origin::new(node, self.stacks.place(Place { target, module, class, modules, trace, frames }))
+        Origin::new(node, self.stacks.place(CallSite { target, module, class, modules, trace, frames }))
     }
 }
 

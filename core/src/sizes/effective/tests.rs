@@ -15,7 +15,7 @@ fn program(least: i64, guards: &[String]) -> Program {
 
 fn solved(least: i64, guards: &[&str]) -> Effective {
     let guards: Vec<String> = guards.iter().map(|guard| of_python(guard)).collect();
-    effective(&program(least, &guards), &Schemas::default(), &Naming::default())
+    effective(&program(least, &guards), &Schemas::default(), &InterfaceNames::default())
 }
 
 /// `a` and `b` as PyTorch spells the sizes.
@@ -120,7 +120,7 @@ graph {
 }
 ";
     let program = Program::parse(text).expect("a program");
-    let found = effective(&program, &Schemas::default(), &Naming::default());
+    let found = effective(&program, &Schemas::default(), &InterfaceNames::default());
     let said: Vec<Diagnostic> = found.diagnostics();
     assert_eq!(said.len(), 1, "{said:?}");
     assert_eq!(said[0].message, "the number `u0`, which depends on values, is restricted: only 25");
@@ -132,13 +132,13 @@ graph {
 fn a_declared_range_is_no_restriction() {
     let declared = program(2, &[]).to_text().replace("symbol s0 2..", "symbol s0 2..64");
     let program = Program::parse(&declared).expect("a program");
-    let found = effective(&program, &Schemas::default(), &Naming::default());
+    let found = effective(&program, &Schemas::default(), &InterfaceNames::default());
     assert_eq!(shown(&found), ["2 to 64", "at least 2"]);
     assert!(found.diagnostics().is_empty());
     // An export also states a guard on an open size as its range.
     let guarded = declared.replace("graph {", "guard \"L['x'].size()[0] <= 64\"\ngraph {");
     let program = Program::parse(&guarded).expect("a program");
-    assert_eq!(effective(&program, &Schemas::default(), &Naming::default()).narrowed.len(), 1);
+    assert_eq!(effective(&program, &Schemas::default(), &InterfaceNames::default()).narrowed.len(), 1);
 }
 
 /// An expression over the two sizes.
@@ -246,7 +246,7 @@ fn no_size_that_the_guards_allow_is_outside_of_the_range() {
             .collect();
         let texts: Vec<String> =
             guards.iter().map(|(a, b, (sign, _))| format!("{} {sign} {}", a.text(), b.text())).collect();
-        let found = effective(&program(0, &texts), &Schemas::default(), &Naming::default());
+        let found = effective(&program(0, &texts), &Schemas::default(), &InterfaceNames::default());
         let allowed = |sizes| guards.iter().all(|(a, b, (_, holds))| holds(a.value(sizes), b.value(sizes)));
         for sizes in (1..=40).flat_map(|a| (1..=40).map(move |b| [a, b])).filter(|sizes| allowed(*sizes)) {
             admitted += 1;
@@ -278,8 +278,11 @@ fn bounds_of_one_linear_size_are_tight() {
         let (sign, holds) = COMPARISONS[random.below(6) as usize];
         let text = format!("(({factor})*L['x'].size()[0]) + ({offset}) {sign} {bound}");
         let allowed: Vec<i64> = (0..200).filter(|n| holds(factor * n + offset, bound)).collect();
-        let found =
-            effective(&program(0, std::slice::from_ref(&text)), &Schemas::default(), &Naming::default());
+        let found = effective(
+            &program(0, std::slice::from_ref(&text)),
+            &Schemas::default(),
+            &InterfaceNames::default(),
+        );
         if allowed.is_empty() {
             assert!(found.empty, "{text}");
             continue;

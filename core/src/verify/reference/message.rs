@@ -39,7 +39,7 @@ const DTYPES: [Dtype; 18] = [
 type Input<'a> = (String, Dtype, Vec<usize>, Cow<'a, [u8]>);
 
 #[derive(Serialize)]
-struct Asked<'a> {
+struct CaseRequest<'a> {
     name: String,
     inputs: Vec<&'a str>,
     continues: bool,
@@ -66,7 +66,7 @@ pub(super) fn request(cases: &[&Case], exact: bool, archive: Option<&Path>) -> R
             inputs.push((format!("{number}/input/{name}"), dtype, shape, bytes));
         }
         let inputs = case.inputs.iter().map(|(name, _)| name.as_str()).collect();
-        asked.push(Asked { name: number.to_string(), inputs, continues: case.continues });
+        asked.push(CaseRequest { name: number.to_string(), inputs, continues: case.continues });
     }
     let mut views = Vec::with_capacity(inputs.len());
     for (key, dtype, shape, bytes) in &inputs {

@@ -21,7 +21,7 @@ pub struct Running {
     atol: Scale,
     /// The absolute tolerance of this tensor, once the expected one was scanned.
     scaled: Option<f64>,
-    kept: Kept,
+    kept: Resident,
     scanned: u64,
     elements: u64,
     found: Option<Totals>,
@@ -36,7 +36,7 @@ struct Scale {
 }
 
 /// The part of the expected tensor that is on the device.
-enum Kept {
+enum Resident {
     /// Nothing was scanned.
     Unasked,
     /// The elements from the first one on, so many bytes, from this address on.
@@ -63,7 +63,7 @@ impl Running {
             rtol: 0.0,
             atol: Scale::default(),
             scaled: None,
-            kept: Kept::Unasked,
+            kept: Resident::Unasked,
             scanned: 0,
             elements: 0,
             found: None,
@@ -81,11 +81,12 @@ impl Running {
     /// Where the next bytes of the expected tensor stay on the device.
     fn place(&mut self, bytes: u64) -> Result<Option<u64>, Failure> {
         let all = self.left.saturating_mul(self.size as u64);
-        if matches!(self.kept, Kept::Unasked) {
-            self.kept = self.engine.keep(all)?.map_or(Kept::Nothing, |address| Kept::Here(address, 0));
+        if matches!(self.kept, Resident::Unasked) {
+            self.kept =
+                self.engine.keep(all)?.map_or(Resident::Nothing, |address| Resident::Here(address, 0));
         }
         Ok(match &mut self.kept {
-            Kept::Here(address, filled) if self.elements == 0 && *filled + bytes <= all => {
+            Resident::Here(address, filled) if self.elements == 0 && *filled + bytes <= all => {
                 let to = *address + *filled;
                 *filled += bytes;
                 Some(to)
@@ -104,7 +105,7 @@ impl Running {
         };
         let (size, base) = (self.size as u64, self.elements);
         let expected = match self.kept {
-            Kept::Here(address, filled) if (base + count) * size <= filled => {
+            Resident::Here(address, filled) if (base + count) * size <= filled => {
                 Side::Device(address + base * size)
             }
             _ => expected,

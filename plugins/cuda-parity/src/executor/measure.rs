@@ -20,7 +20,7 @@ pub(crate) struct Expected<'a> {
 
 /// How far a result is from the expected one.
 #[derive(Clone, Debug)]
-pub(crate) struct Found {
+pub(crate) struct Measurement {
     pub(crate) metrics: Metrics,
     pub(crate) spread: Spread,
     /// The bytes of its first element that is another one.
@@ -30,7 +30,7 @@ pub(crate) struct Found {
 /// The expected values, and the receiver of differences.
 pub(crate) struct Meter<'a> {
     pub(crate) expected: FxHashMap<&'a str, Expected<'a>>,
-    pub(crate) tell: &'a mut dyn FnMut(&str, &Found),
+    pub(crate) tell: &'a mut dyn FnMut(&str, &Measurement),
 }
 
 impl Meter<'_> {
@@ -54,7 +54,7 @@ fn failed(why: Failure) -> Error {
 
 impl Engine {
     /// How far a tensor is from bytes of its type and shape; `None` where such elements are not compared.
-    fn measure(&mut self, array: &Array, expected: &[u8]) -> Res<Option<Found>> {
+    fn measure(&mut self, array: &Array, expected: &[u8]) -> Res<Option<Measurement>> {
         let format =
             Format::for_type(array.dtype).filter(|_| !array.dtype.is_complex() && array.dtype.bits() >= 8);
         let Some(format) = format else { return Ok(None) };
@@ -73,6 +73,6 @@ impl Engine {
             None => Vec::new(),
         };
         self.counts.compared += 1;
-        Ok(Some(Found { metrics, spread, first }))
+        Ok(Some(Measurement { metrics, spread, first }))
     }
 }

@@ -15,7 +15,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::engine::Engine;
 use super::frame::run;
-use super::measure::{Expected, Found, Meter};
+use super::measure::{Expected, Measurement, Meter};
 use super::rehearsal::rehearse;
 use super::report::Report;
 use super::value::Held;
@@ -153,8 +153,9 @@ impl Session for Loaded {
     ) -> Result<(), Failure> {
         let expected =
             expected.iter().filter_map(|view| Some((view.name.lent(), Expected::from_view(view)?)));
-        let mut tell =
-            |name: &str, found: &Found| measured.push(name, &found.metrics, &found.spread, &found.first);
+        let mut tell = |name: &str, found: &Measurement| {
+            measured.push(name, &found.metrics, &found.spread, &found.first)
+        };
         let mut meter = Meter { expected: expected.collect(), tell: &mut tell };
         self.hand_over(inputs, &mut meter, outputs)
     }

@@ -10,7 +10,7 @@ use onnxport_abi::{Table, status};
 
 use crate::Finding;
 use crate::journal::Journal;
-use onnxport_core::host::Known;
+use onnxport_core::host::Validated;
 
 /// A value that no host gave out.
 const NOBODY: u32 = 0x7fff_fff0;
@@ -36,7 +36,8 @@ pub(super) fn check(table: &LoweringTable, journal: &mut Journal) {
         // One step per lowering, so that each that ends the process is named.
         let (mut panicked, mut succeeded) = (Vec::new(), Vec::new());
         for index in 0..count {
-            let target = table.entries.known().get(index as usize).map_or("?", |entry| entry.target.known());
+            let target =
+                table.entries.validated().get(index as usize).map_or("?", |entry| entry.target.validated());
             journal.step(&format!("{check}, {target}"), |_| {
                 match (table.lower)(index, &Table::of(host), nothing) {
                     status::OK => succeeded.push(target),

@@ -15,7 +15,7 @@ use crate::journal::{Event, Journal};
 use crate::library::ms;
 use crate::threads::at_once;
 use onnxport_core::diagnose::Code;
-use onnxport_core::host::Known;
+use onnxport_core::host::Validated;
 use synthetic::{Bench, Outcome};
 
 pub(super) fn probe(subject: &Subject, journal: &mut Journal) {
@@ -24,12 +24,12 @@ pub(super) fn probe(subject: &Subject, journal: &mut Journal) {
     hostile::check(&lowerings, journal);
     let mut tally = Tally::default();
     let mut bench = Bench::new(subject);
-    for (index, entry) in lowerings.entries.known().iter().enumerate() {
-        let name = format!("lowering/1 {}", entry.target.known());
+    for (index, entry) in lowerings.entries.validated().iter().enumerate() {
+        let name = format!("lowering/1 {}", entry.target.validated());
         journal.step(&name, |journal| {
             let start = Instant::now();
             let finding = one(&mut bench, index, &name, journal, &mut tally);
-            tally.time(entry.target.known(), start.elapsed());
+            tally.time(entry.target.validated(), start.elapsed());
             finding
         });
     }

@@ -6,9 +6,9 @@ use onnxport_abi::lowering::entry_flags;
 use super::Subject;
 use crate::Finding;
 use onnxport_core::diagnose::render::{self, Palette};
-use onnxport_core::diagnose::{Code, Origin, Place, Report, Severity};
+use onnxport_core::diagnose::{CallSite, Code, Origin, Report, Severity};
 use onnxport_core::host::Host;
-use onnxport_core::host::Known;
+use onnxport_core::host::Validated;
 use onnxport_core::ir::opset::{DEFAULT_OPSET, MAX_OPSET, MIN_OPSET};
 use onnxport_core::lower::{LowerOptions, OutputNames, lower};
 use onnxport_core::program::{
@@ -46,8 +46,8 @@ impl<'a> Bench<'a> {
 
     /// Lowers a call of entry `index`; `None` when none can be made up.
     pub(super) fn lower(&mut self, index: usize, variant: usize) -> Option<Outcome> {
-        let entry = *self.subject.plugin.lowering?.entries.known().get(index)?;
-        let target = entry.target.known();
+        let entry = *self.subject.plugin.lowering?.entries.validated().get(index)?;
+        let target = entry.target.validated();
         let schema = self.host.schemas.get(target)?;
         let complex = entry.flags & entry_flags::COMPLEX != 0;
         let program = program(schema, Kind::for_variant(variant, complex))?;
@@ -76,7 +76,7 @@ impl<'a> Bench<'a> {
 
 fn host(subject: &Subject) -> Host {
     let mut host = Host::index(vec![subject.plugin.clone()], &mut Vec::new());
-    let own = subject.plugin.lowering.map(|table| table.schemas.known());
+    let own = subject.plugin.lowering.map(|table| table.schemas.validated());
     host.schemas = Schemas::new(own.into_iter().chain(subject.schemas.iter().copied()));
     host
 }
@@ -119,7 +119,7 @@ fn program(schema: &Schema, kind: Kind) -> Option<Program> {
     }
     let outputs = schema.returns.iter().map(|ret| maker.result(&ret.ty)).collect::<Option<Outputs>>()?;
     let Maker { mut program, .. } = maker;
-    let place = Place { target: schema.target.as_str().into(), ..Place::default() };
+    let place = CallSite { target: schema.target.as_str().into(), ..CallSite::default() };
     let origin = program.origins.push(Origin::new("", place));
     for output in &outputs {
         output.each_value(&mut |val| {

@@ -7,7 +7,7 @@ use onnxport_abi::lowering::{LoweringEntry, LoweringTable, entry_flags};
 use super::Subject;
 use crate::Finding;
 use crate::journal::Journal;
-use onnxport_core::host::Known;
+use onnxport_core::host::Validated;
 use onnxport_core::ir::opset::{MAX_OPSET, MIN_OPSET};
 use onnxport_core::registry::{Schema, Schemas};
 
@@ -37,13 +37,13 @@ fn verdict(check: &str, problems: Vec<String>, fine: String, next: &str) -> Find
 }
 
 fn key(entry: &LoweringEntry) -> (&str, u32, u32, i32, u32) {
-    (entry.target.known(), entry.min_opset, entry.max_opset, entry.priority, entry.flags)
+    (entry.target.validated(), entry.min_opset, entry.max_opset, entry.priority, entry.flags)
 }
 
 fn entries(table: &LoweringTable) -> Finding {
     let mut problems = Vec::new();
-    for entry in table.entries.known() {
-        let target = entry.target.known();
+    for entry in table.entries.validated() {
+        let target = entry.target.validated();
         let parts: Vec<&str> = target.split('.').collect();
         let part =
             |text: &&str| !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || "_-<>".contains(c));
@@ -58,13 +58,13 @@ fn entries(table: &LoweringTable) -> Finding {
             problems.push(format!("`{target}` has flags that this host does not know"));
         }
     }
-    let pairs = table.entries.known().iter().zip(table.entries.known().iter().skip(1));
+    let pairs = table.entries.validated().iter().zip(table.entries.validated().iter().skip(1));
     let mut unsorted = false;
     for (a, b) in pairs {
-        if a.target.known() == b.target.known() && a.flags == b.flags && a.priority == b.priority {
+        if a.target.validated() == b.target.validated() && a.flags == b.flags && a.priority == b.priority {
             let overlap = a.min_opset <= b.max_opset && b.min_opset <= a.max_opset;
             if overlap {
-                problems.push(format!("`{}` is listed twice for the same opsets", a.target.known()));
+                problems.push(format!("`{}` is listed twice for the same opsets", a.target.validated()));
             }
         }
         unsorted |= key(a) > key(b);
@@ -81,7 +81,8 @@ fn schemas(table: &LoweringTable) -> Finding {
     let mut seen = BTreeSet::new();
     let mut last = "";
     let mut unsorted = false;
-    for line in table.schemas.known().lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'))
+    for line in
+        table.schemas.validated().lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'))
     {
         match Schema::parse(line) {
             Ok(schema) => {
@@ -119,10 +120,12 @@ const OWN: &[&str] = &[
 
 /// Every operator needs a schema: its own, or one of a plugin that comes with the host.
 fn bound(table: &LoweringTable, subject: &Subject) -> Finding {
-    let known = Schemas::new([table.schemas.known()].into_iter().chain(subject.schemas.iter().copied()));
+    let known = Schemas::new([table.schemas.validated()].into_iter().chain(subject.schemas.iter().copied()));
     let (mut without, mut free) = (BTreeSet::new(), BTreeSet::new());
-    for entry in table.entries.known().iter().filter(|entry| known.get(entry.target.known()).is_none()) {
-        let target = entry.target.known();
+    for entry in
+        table.entries.validated().iter().filter(|entry| known.get(entry.target.validated()).is_none())
+    {
+        let target = entry.target.validated();
         let namespace = target.split('.').next().unwrap_or_default();
         if OWN.contains(&namespace) {
             free.insert(target)

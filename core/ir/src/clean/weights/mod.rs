@@ -42,7 +42,7 @@ const SHARED: u64 = 4 << 10;
 
 /// A value that need not be computed when the model runs.
 #[derive(Clone)]
-struct Known {
+struct Precomputed {
     data: LazyTensor,
     /// Whether it depends on parameters or buffers.
     is_weight: bool,
@@ -90,25 +90,25 @@ pub fn weights(model: &mut Model, exact: bool, room: &mut Growth) -> usize {
 
 /// The values that depend only on weights and constants, and their nodes in order.
 #[derive(Default)]
-struct Found {
+struct WeightValues {
     nodes: Vec<NodeId>,
-    values: FxHashMap<ValueId, Known>,
+    values: FxHashMap<ValueId, Precomputed>,
 }
 
-impl Found {
+impl WeightValues {
     /// Returns the data of a value, if known.
-    fn of(&self, graph: &Graph, value: ValueId) -> Option<Known> {
+    fn of(&self, graph: &Graph, value: ValueId) -> Option<Precomputed> {
         if let Some(made) = self.values.get(&value) {
             return Some(made.clone());
         }
         let data = graph.initializer(value).filter(|data| data.unbound().is_none())?.clone();
         let (is_weight, is_large) = (graph.is_weight(value), is_large(&data));
-        Some(Known { data, is_weight, is_large })
+        Some(Precomputed { data, is_weight, is_large })
     }
 }
 
-fn find(graph: &Graph, opset: i64, local: &Local, exact: bool) -> Found {
-    let mut found = Found::default();
+fn find(graph: &Graph, opset: i64, local: &Local, exact: bool) -> WeightValues {
+    let mut found = WeightValues::default();
     for block in graph.blocks.ids() {
         for id in graph.order(block) {
             let node = &graph.nodes[id];
@@ -139,7 +139,7 @@ fn find(graph: &Graph, opset: i64, local: &Local, exact: bool) -> Found {
             for (output, data) in node.outputs.iter().zip(made) {
                 if let Some(output) = output {
                     let is_large = of_large || is_large(&data);
-                    found.values.insert(*output, Known { data, is_weight, is_large });
+                    found.values.insert(*output, Precomputed { data, is_weight, is_large });
                 }
             }
             found.nodes.push(id);
@@ -166,7 +166,7 @@ fn keeps_form(node: &Node, given: &[Option<LazyTensor>], made: &[LazyTensor]) ->
 }
 
 /// Groups nodes that share weights or read each other's outputs, in order.
-fn groups(graph: &Graph, found: &Found) -> Vec<Vec<NodeId>> {
+fn groups(graph: &Graph, found: &WeightValues) -> Vec<Vec<NodeId>> {
     let mut parent: Vec<usize> = (0..found.nodes.len()).collect();
     let mut first: FxHashMap<ValueId, usize> = FxHashMap::default();
     for (at, node) in found.nodes.iter().enumerate() {
@@ -208,7 +208,7 @@ fn root(parent: &mut [usize], mut at: usize) -> usize {
 
 /// Returns the number of bytes by which the model grows when a group is folded: outputs that other nodes read are
 /// stored, and inputs that only the group reads are removed.
-fn growth(graph: &Graph, group: &[NodeId], found: &Found) -> Option<u64> {
+fn growth(graph: &Graph, group: &[NodeId], found: &WeightValues) -> Option<u64> {
     let inside: FxHashSet<NodeId> = group.iter().copied().collect();
     let is_needed = |value: ValueId| {
         graph.is_returned(value)
@@ -234,14 +234,14 @@ fn growth(graph: &Graph, group: &[NodeId], found: &Found) -> Option<u64> {
 }
 
 /// Replaces the outputs of a node by weights.
-fn replace(graph: &mut Graph, id: NodeId, found: &Found) {
+fn replace(graph: &mut Graph, id: NodeId, found: &WeightValues) {
     let name = name(graph, id);
     let outputs: Vec<ValueId> = graph.nodes[id].outputs.iter().flatten().copied().collect();
     for output in outputs {
         if !graph.is_read(output) {
             continue;
         }
-        let Some(Known { data, is_weight, .. }) = found.values.get(&output).cloned() else { continue };
+        let Some(Precomputed { data, is_weight, .. }) = found.values.get(&output).cloned() else { continue };
         let constant =
             if is_weight { graph.add_weight(name.clone(), data) } else { graph.add_initializer(None, data) };
         graph.replace_uses(output, constant);

@@ -20,7 +20,7 @@ fn folded(text: &str) -> (Model, Model, usize) {
     infer_all(&mut model.graph, &mut model.symbols, opset);
     let before = model.clone();
     let count = made(&mut model);
-    let found = crate::valid::validate(&model, &crate::valid::Stated::default());
+    let found = crate::valid::validate(&model, &crate::valid::StatedTypes::default());
     assert!(found.is_empty(), "{found:?}\n{}", model.to_text());
     (before, model, count)
 }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use crate::diagnose::{
-    Code, Diagnostic, Frame, Insert, Origin, Place, Report, Severity, Subject, Suggestion,
+    CallSite, Code, Diagnostic, Frame, Insert, Origin, Report, Severity, Subject, Suggestion,
 };
 
 #[derive(Deserialize)]
@@ -85,11 +85,11 @@ impl Record {
         let library =
             self.library.as_ref().map(|LineRecord { file, line, source }| frame(file, *line, source));
         let text = |text: &Option<String>| text.clone().unwrap_or_default().into();
-        let place = Place {
+        let place = CallSite {
             target: text(&self.target),
             module: text(&self.module),
             frames: user.into_iter().chain(library).collect(),
-            ..Place::default()
+            ..CallSite::default()
         };
         Some(Origin::new(self.node.clone().unwrap_or_default(), place))
     }

@@ -177,7 +177,7 @@ fn escaped(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnose::Place;
+    use crate::diagnose::CallSite;
 
     fn report() -> Report {
         let mut report = Report::default();
@@ -188,8 +188,11 @@ mod tests {
             code: "y = torch.foo(x)".to_owned(),
         };
         for (file, line) in [("/home/me/my project/m.py", 7), ("/other/n.py", 0)] {
-            let place =
-                Place { module: "layer.0".into(), frames: [frame(file, line)].into(), ..Place::default() };
+            let place = CallSite {
+                module: "layer.0".into(),
+                frames: [frame(file, line)].into(),
+                ..CallSite::default()
+            };
             let origin = report.origins.push(Origin::new("foo", place));
             report.diagnostics.push(
                 Diagnostic::error(Code::LOWER_UNSUPPORTED, "`aten.foo` has no lowering")
@@ -235,7 +238,7 @@ mod tests {
         let packages = "/env/lib/python3.13/site-packages";
         let frames = [frame("/repo/m.py", 7), frame(&format!("{packages}/models/rotary.py"), 9)];
         let mut report = Report::default();
-        let place = Place { frames: frames.into(), ..Place::default() };
+        let place = CallSite { frames: frames.into(), ..CallSite::default() };
         let origin = report.origins.push(Origin::new("foo", place));
         report.diagnostics.push(Diagnostic::warning(Code::OPTIMISE_REFUSED, "odd").at(origin));
         let log = sarif(&report, "/repo");

@@ -131,7 +131,7 @@ fn indent(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnose::{Code, Diagnostic, Frame, Place};
+    use crate::diagnose::{CallSite, Code, Diagnostic, Frame};
 
     fn origin(module: &str, line: u32) -> Origin {
         let frame = |file: &str, line, code: &str| Frame {
@@ -140,7 +140,7 @@ mod tests {
             function: "forward".to_owned(),
             code: code.to_owned(),
         };
-        let place = Place {
+        let place = CallSite {
             target: "aten.foo.default".into(),
             module: module.into(),
             class: "model.Block".into(),
@@ -149,7 +149,7 @@ mod tests {
                 frame("/venv/lib/python3.11/site-packages/torch/nn/functional.py", 7, "return foo(x)"),
             ]
             .into(),
-            ..Place::default()
+            ..CallSite::default()
         };
         Origin::new(format!("foo_{line}"), place)
     }
@@ -208,7 +208,7 @@ warning[OP401]: odd
         ];
         let shown = |frames: &[Frame]| {
             let mut report = Report::default();
-            let place = Place { module: "model".into(), frames: frames.into(), ..Place::default() };
+            let place = CallSite { module: "model".into(), frames: frames.into(), ..CallSite::default() };
             let id = report.origins.push(Origin::new("foo", place));
             report.diagnostics.push(Diagnostic::warning(Code::VALIDATE, "odd").at(id));
             text(&report, Palette::PLAIN)

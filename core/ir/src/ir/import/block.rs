@@ -6,7 +6,7 @@ use onnxport_proto::{
 use rustc_hash::FxHashMap;
 
 use super::{Importer, Res, about, domain, pairs};
-use crate::diagnose::{Origin, OriginId, Place};
+use crate::diagnose::{CallSite, Origin, OriginId};
 use crate::ir::{About, BlockId, BlockNote, Constant, Def, DefaultValue, Literal, NodeNote, Type, ValueId};
 use crate::onnx::torch;
 
@@ -255,6 +255,8 @@ impl Importer {
         let result = node.output.iter().find(|name| !name.is_empty());
         let name = Some(node.name()).filter(|name| !name.is_empty()).or(result.map(String::as_str));
         let module = said(torch::NAMESPACE).map(Into::into).unwrap_or_default();
-        self.model.origins.push(Origin::new(name.unwrap_or_default(), Place { module, ..Place::default() }))
+        self.model
+            .origins
+            .push(Origin::new(name.unwrap_or_default(), CallSite { module, ..CallSite::default() }))
     }
 }

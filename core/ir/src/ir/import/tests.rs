@@ -80,7 +80,7 @@ fn model(graph: GraphProto) -> ModelProto {
 
 fn read(proto: ModelProto) -> Model {
     let model = decoded(proto, Path::new("m.onnx")).unwrap_or_else(|error| panic!("{}", error.message));
-    let found = valid::validate(&model, &valid::Stated::default());
+    let found = valid::validate(&model, &valid::StatedTypes::default());
     assert!(found.is_empty(), "{found:?}");
     model
 }
@@ -425,7 +425,7 @@ fn deep_nesting_is_refused_and_long_graphs_take_linear_time() {
         let proto = model(graph);
         let start = cpu_time::ProcessTime::now();
         let read = decoded(proto, Path::new("m.onnx")).unwrap();
-        assert!(valid::validate(&read, &valid::Stated::default()).is_empty());
+        assert!(valid::validate(&read, &valid::StatedTypes::default()).is_empty());
         start.elapsed().as_secs_f64()
     };
     let (short, double) = (long(20_000), long(80_000));
@@ -441,7 +441,7 @@ fn damaged_files_are_refused() {
         std::fs::write(&path, &bytes[..end]).unwrap();
         if let Ok(model) = import(&path) {
             // The damaged file may still be a smaller valid model.
-            valid::validate(&model, &valid::Stated::default());
+            valid::validate(&model, &valid::StatedTypes::default());
         }
     }
     for at in 0..bytes.len() {
@@ -449,7 +449,7 @@ fn damaged_files_are_refused() {
         bytes[at] ^= 0x15;
         std::fs::write(&path, &bytes).unwrap();
         if let Ok(model) = import(&path) {
-            valid::validate(&model, &valid::Stated::default());
+            valid::validate(&model, &valid::StatedTypes::default());
         }
     }
     assert_eq!(import(&folder.path().join("none")).unwrap_err().code.as_str(), "OP101");

@@ -9,7 +9,7 @@ use crate::sym::Dim;
 use crate::tensor::DType;
 
 /// A type with its denotation and those of its axes.
-pub(super) struct Stated {
+pub(super) struct DeclaredType {
     pub(super) ty: Type,
     pub(super) denotation: String,
     pub(super) axes: Vec<String>,
@@ -17,7 +17,7 @@ pub(super) struct Stated {
 
 impl Importer {
     /// Returns the type and the denotations of a declaration.
-    pub(super) fn stated(&mut self, proto: TypeProto) -> Res<Stated> {
+    pub(super) fn stated(&mut self, proto: TypeProto) -> Res<DeclaredType> {
         let denotation = proto.denotation.clone().unwrap_or_default();
         let shape = match &proto.value {
             Some(type_proto::Value::TensorType(tensor)) => tensor.shape.as_ref(),
@@ -29,7 +29,7 @@ impl Importer {
         if axes.iter().all(String::is_empty) {
             axes.clear();
         }
-        Ok(Stated { ty: self.ty(proto)?, denotation, axes })
+        Ok(DeclaredType { ty: self.ty(proto)?, denotation, axes })
     }
 
     pub(super) fn ty(&mut self, proto: TypeProto) -> Res<Type> {

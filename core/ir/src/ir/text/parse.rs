@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::TextError;
 use super::attribute::extents;
-use crate::diagnose::{Origin, OriginId, Place};
+use crate::diagnose::{CallSite, Origin, OriginId};
 use crate::ir::{
     Attribute, BlockId, Def, DefaultValue, Function, Graph, Literal, Model, ModelOrigin, OpsetImport, Shape,
     State, Type, ValueId, ValueNote,
@@ -266,7 +266,7 @@ impl Parser<'_> {
     }
 
     fn origin(&mut self) -> Result<OriginId, TextError> {
-        let mut origin = Origin::new(self.lexer.name()?, Place::default());
+        let mut origin = Origin::new(self.lexer.name()?, CallSite::default());
         if self.lexer.eat("(") {
             origin.target = self.lexer.name()?.into();
             self.lexer.expect(")")?;

@@ -72,7 +72,7 @@ graph {
 }
 ";
     let model = Model::parse(text).unwrap();
-    let found = valid::validate(&model, &valid::Stated::default());
+    let found = valid::validate(&model, &valid::StatedTypes::default());
     assert!(found.is_empty(), "{found:?}");
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use super::{PACKAGE_DATA, package, plan_package, staging};
 use crate::diagnose::Code;
 use crate::ir::{Artefact, Model, OpsetImport};
-use crate::table::PlaceSummary;
+use crate::table::DestinationSummary;
 use crate::tensor::{DType, LazyTensor};
 use crate::write::{WriteOptions, manifest, plan};
 
@@ -44,7 +44,7 @@ fn the_plan_is_what_is_written() {
         let tied = |name: &str| {
             let row = table.tensors.iter().find(|row| row.name == name).unwrap();
             match &row.place {
-                Some(PlaceSummary::Data { tied, .. }) => tied.clone(),
+                Some(DestinationSummary::Data { tied, .. }) => tied.clone(),
                 other => panic!("{other:?}"),
             }
         };

@@ -8,7 +8,7 @@ use onnxport_proto::{ModelProto, TensorProto, ValueInfoProto, tensor_shape_proto
 use prost::Message;
 
 use super::{ExternalData, WriteOptions, write};
-use crate::diagnose::{Frame, Origin, Place};
+use crate::diagnose::{CallSite, Frame, Origin};
 use crate::ir::StateKind;
 use crate::ir::{Attr, Attribute, Model, NodeId, OpsetImport, Shape, State, Type, ValueId};
 use crate::ops::infer;
@@ -68,7 +68,7 @@ fn small(dir: &Path) -> Model {
     let transposed = weight(&file, &[2, 512], 0, Some(vec![1, 2]));
     let transposed = model.graph.add_initializer(Some("c.weight".into()), transposed);
     let sum = node(&mut model, "Add", &[x, w], &[]);
-    let place = Place {
+    let place = CallSite {
         module: "layer.act".into(),
         frames: [Frame {
             file: "/home/user/project/model.py".into(),
@@ -77,7 +77,7 @@ fn small(dir: &Path) -> Model {
             code: String::new(),
         }]
         .into(),
-        ..Place::default()
+        ..CallSite::default()
     };
     let origin = model.origins.push(Origin::new("relu", place));
     let total = out(&model, sum);
@@ -159,11 +159,11 @@ fn the_name_of_a_call_belongs_to_its_result_alone() {
     let (relu, y) = (out(&model, left), out(&model, product));
     model.graph.values[relu].name = None;
     model.graph.values[y].name = Some("matmul".into());
-    model.graph.nodes[product].origin = Some(model.origins.push(Origin::new("matmul", Place::default())));
+    model.graph.nodes[product].origin = Some(model.origins.push(Origin::new("matmul", CallSite::default())));
     let sum = model.graph.order(main).next().unwrap();
     let total = out(&model, sum);
     model.graph.values[total].name = Some("x".into());
-    model.graph.nodes[sum].origin = Some(model.origins.push(Origin::new("x_1", Place::default())));
+    model.graph.nodes[sum].origin = Some(model.origins.push(Origin::new("x_1", CallSite::default())));
     let path = dir.path().join("m.onnx");
     write(&model, &path, &WriteOptions::default()).unwrap();
     let graph = read(&path).graph.unwrap();
@@ -183,7 +183,7 @@ fn values_of_merged_calls_are_named_after_the_first() {
     let mut model = small(dir.path());
     let main = model.graph.main();
     let sum = model.graph.order(main).next().unwrap();
-    let merged = Origin::new("attention+reshape+expand_1", Place::default());
+    let merged = Origin::new("attention+reshape+expand_1", CallSite::default());
     model.graph.nodes[sum].origin = Some(model.origins.push(merged));
     let path = dir.path().join("m.onnx");
     write(&model, &path, &WriteOptions::default()).unwrap();

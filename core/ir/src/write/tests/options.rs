@@ -1,7 +1,7 @@
 //! Shards, plans, limits, lists of hashes, and models without their weights.
 
 use super::*;
-use crate::table::{PlaceSummary, SourceSummary, TensorKind, ViewSummary};
+use crate::table::{DestinationSummary, SourceSummary, TensorKind, ViewSummary};
 use crate::tensor::Transform;
 use crate::write::{PlannedFile, WritePlan, manifest, plan, plan_tensors};
 
@@ -62,7 +62,7 @@ fn a_plan_says_where_every_tensor_goes() {
     let (summary, table) = plan_tensors(&model, &path, &external()).unwrap();
     let data = dir.path().join("m.onnx.data");
     let stored = |offset, length, tied: Option<&str>| {
-        Some(PlaceSummary::Data { file: data.clone(), offset, length, tied: tied.map(str::to_owned) })
+        Some(DestinationSummary::Data { file: data.clone(), offset, length, tied: tied.map(str::to_owned) })
     };
     let places: Vec<_> = table.tensors.iter().map(|tensor| tensor.place.clone()).collect();
     assert_eq!(places, [stored(0, 2048, None), stored(0, 2048, Some("a.weight")), stored(2048, 2048, None)]);
@@ -79,7 +79,7 @@ fn a_plan_says_where_every_tensor_goes() {
     write(&model, &path, &external()).unwrap();
     let written = crate::table::WeightTable::read_model(&path).unwrap();
     for (planned, row) in table.tensors.iter().zip(&written.tensors) {
-        let Some(PlaceSummary::Data { file, offset, length, .. }) = &planned.place else {
+        let Some(DestinationSummary::Data { file, offset, length, .. }) = &planned.place else {
             panic!("{planned:?}")
         };
         let (entry, aligned) = (None, true);
@@ -89,7 +89,7 @@ fn a_plan_says_where_every_tensor_goes() {
     }
     let options = WriteOptions { initializers: false, ..external() };
     let (_, table) = plan_tensors(&model, &path, &options).unwrap();
-    assert!(table.tensors.iter().any(|tensor| tensor.place == Some(PlaceSummary::LeftOut)));
+    assert!(table.tensors.iter().any(|tensor| tensor.place == Some(DestinationSummary::LeftOut)));
 }
 
 #[test]

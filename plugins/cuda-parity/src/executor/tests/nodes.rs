@@ -77,7 +77,7 @@ const REFUSED: &str = "node/scan_sum";
 
 /// The results of some of the tests.
 #[derive(Default)]
-struct Found {
+struct Tally {
     /// How many are close, by how close.
     close: [usize; 3],
     /// Those without an answer.
@@ -90,7 +90,7 @@ struct Found {
     kernels: Vec<Kernel>,
 }
 
-impl Found {
+impl Tally {
     fn add(&mut self, other: Self) {
         self.close.iter_mut().zip(other.close).for_each(|(sum, more)| *sum += more);
         self.open += other.open;
@@ -121,17 +121,17 @@ impl Found {
 }
 
 /// Runs the tests on as many threads as there are processors, each with a device of its own.
-fn run_all(cases: &BTreeMap<String, PathBuf>) -> Found {
+fn run_all(cases: &BTreeMap<String, PathBuf>) -> Tally {
     let (cases, next): (Vec<_>, _) = (cases.iter().collect(), AtomicUsize::new(0));
     let work = || {
-        let (mut found, mut engine) = (Found::default(), engine(4, 1 << 30).expect("there is a compiler"));
+        let (mut found, mut engine) = (Tally::default(), engine(4, 1 << 30).expect("there is a compiler"));
         while let Some((name, case)) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
             found.one(&mut engine, name, case);
         }
         found.kernels = launched();
         found
     };
-    let mut all = Found::default();
+    let mut all = Tally::default();
     thread::scope(|scope| {
         let count = thread::available_parallelism().map_or(1, NonZero::get);
         let workers: Vec<_> = (0..count).map(|_| scope.spawn(work)).collect();
@@ -154,7 +154,7 @@ fn the_node_tests_give_what_the_evaluator_gives() {
     if engine(4, 1 << 20).is_none() {
         return;
     }
-    let Found { close, open, whole, lacking, mut wrong, kernels } = run_all(&cases);
+    let Tally { close, open, whole, lacking, mut wrong, kernels } = run_all(&cases);
     println!(
         "{} of {} pass: {} exact, {} within 1e-5, {} within 1e-3; {whole} of them on the device alone; {open} have no answer",
         close.iter().sum::<usize>(),

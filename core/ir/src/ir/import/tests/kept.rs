@@ -39,7 +39,7 @@ fn misfit(info: TrainingInfoProto) -> String {
     let mut proto = model(graph());
     proto.training_info = vec![info];
     let read = decoded(proto, Path::new("m.onnx")).unwrap();
-    let found = valid::validate(&read, &valid::Stated::default());
+    let found = valid::validate(&read, &valid::StatedTypes::default());
     found.into_iter().map(|d| d.message).collect::<Vec<_>>().join("\n")
 }
 
@@ -52,7 +52,7 @@ fn training_information_is_kept_and_takes_its_tensors_along() {
     proto.training_info = vec![step()];
     std::fs::write(&path, proto.encode_to_vec()).unwrap();
     let read = import(&path).unwrap();
-    assert!(valid::validate(&read, &valid::Stated::default()).is_empty());
+    assert!(valid::validate(&read, &valid::StatedTypes::default()).is_empty());
     let mut wanted = step();
     let rate = &mut wanted.algorithm.as_mut().unwrap().initializer[0];
     (rate.data_location, rate.external_data) = (None, Vec::new());

@@ -24,7 +24,7 @@ pub(in crate::tensor) fn tile(is_strided: bool) -> u64 {
 
 /// State that one piece leaves for the next one.
 #[derive(Default)]
-pub(in crate::tensor) struct Kept {
+pub(in crate::tensor) struct Carry {
     /// Memory that is used again.
     pub(super) buffers: Buffers,
     /// The steps of the blocks that it ended in.
@@ -32,7 +32,7 @@ pub(in crate::tensor) struct Kept {
     slab: Option<((u64, u64), Vec<Step>)>,
 }
 
-impl Kept {
+impl Carry {
     /// Keeps the memory only: another tensor comes next.
     pub(in crate::tensor) fn forget(&mut self) {
         self.slab = None;
@@ -96,7 +96,7 @@ impl<'a, 'r> Maker<'a, 'r> {
     }
 
     /// Makes codes `range`, in the order of the weight.
-    pub(super) fn codes(&mut self, range: Range<u64>, kept: &mut Kept, out: &mut [u8]) -> Result<(), Error> {
+    pub(super) fn codes(&mut self, range: Range<u64>, kept: &mut Carry, out: &mut [u8]) -> Result<(), Error> {
         let Layout { extent, inner, size, .. } = self.layout;
         let mut out = out;
         for stretch in stretches(range, extent, inner) {
@@ -116,7 +116,7 @@ impl<'a, 'r> Maker<'a, 'r> {
     }
 
     /// Makes the codes of a stretch that has parts of blocks: their steps are found first.
-    fn codes_in_blocks(&mut self, stretch: &Stretch, kept: &mut Kept, out: &mut [u8]) -> Result<(), Error> {
+    fn codes_in_blocks(&mut self, stretch: &Stretch, kept: &mut Carry, out: &mut [u8]) -> Result<(), Error> {
         let Layout { inner, .. } = self.layout;
         for outer in stretch.rows.start / inner..stretch.rows.end.div_ceil(inner) {
             let slab = outer * inner..(outer + 1) * inner;

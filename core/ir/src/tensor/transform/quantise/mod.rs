@@ -22,7 +22,7 @@ use std::ops::{Range, RangeInclusive};
 use super::super::{DType, Error, LazyTensor};
 use super::Granule;
 use blocks::Maker;
-pub(in crate::tensor) use blocks::{Kept, tile};
+pub(in crate::tensor) use blocks::{Carry, tile};
 pub(in crate::tensor) use matrix::Read;
 pub(in crate::tensor) use pack::pack;
 pub use quantiser::{QuantisedMut, Quantiser, QuantiserGranule, Rectangle, SharedQuantiser};
@@ -293,7 +293,7 @@ impl Quantise {
         input: &LazyTensor,
         range: Range<u64>,
         read: &mut Read<'_>,
-        (kept, tile): (&mut Kept, u64),
+        (kept, tile): (&mut Carry, u64),
         out: &mut [u8],
     ) -> Result<(), Error> {
         let layout = self.layout(&input.shape).ok_or(Error::View("it cannot be cut into blocks"))?;

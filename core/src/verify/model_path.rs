@@ -7,13 +7,13 @@ use crate::diagnose::{Code, Diagnostic};
 
 /// The path of a model as text, as long as this lives.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ModelPath {
     text: String,
     /// What a path through `/proc` leads through.
     _open: Option<File>,
 }
 
-impl Place {
+impl ModelPath {
     /// The path of the model at `path`. Where that is not UTF-8 it leads through an open folder, so that
     /// files beside the model are found from it as well; a model whose own name is not UTF-8 is opened
     /// itself, and has none.
@@ -37,7 +37,7 @@ impl Place {
 }
 
 #[cfg(target_os = "linux")]
-fn through_open(path: &Path) -> Option<Place> {
+fn through_open(path: &Path) -> Option<ModelPath> {
     use std::os::fd::AsRawFd;
 
     let name = path.file_name()?;
@@ -54,11 +54,11 @@ fn through_open(path: &Path) -> Option<Place> {
         }
         None => open(path)?,
     };
-    Some(Place { text, _open: Some(file) })
+    Some(ModelPath { text, _open: Some(file) })
 }
 
 #[cfg(not(target_os = "linux"))]
-fn through_open(_path: &Path) -> Option<Place> {
+fn through_open(_path: &Path) -> Option<ModelPath> {
     None
 }
 
@@ -78,14 +78,14 @@ mod tests {
         for name in [&b"m.onnx"[..], b"m\xff.onnx"] {
             let path = inside.join(OsStr::from_bytes(name));
             fs::write(&path, name).unwrap();
-            let place = Place::of(&path).unwrap();
+            let place = ModelPath::of(&path).unwrap();
             assert_eq!(fs::read(place.text()).unwrap(), name);
         }
         fs::write(inside.join("m.onnx.data"), "beside").unwrap();
-        let place = Place::of(&inside.join("m.onnx")).unwrap();
+        let place = ModelPath::of(&inside.join("m.onnx")).unwrap();
         assert_eq!(fs::read(format!("{}.data", place.text())).unwrap(), b"beside");
-        assert_eq!(Place::of(Path::new("m.onnx")).unwrap().text(), "m.onnx");
+        assert_eq!(ModelPath::of(Path::new("m.onnx")).unwrap().text(), "m.onnx");
         let gone = inside.join("gone").join("m.onnx");
-        assert_eq!(Place::of(&gone).unwrap_err().code, Code::VERIFY_NO_EXECUTOR);
+        assert_eq!(ModelPath::of(&gone).unwrap_err().code, Code::VERIFY_NO_EXECUTOR);
     }
 }

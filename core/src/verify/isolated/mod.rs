@@ -22,7 +22,7 @@ use wire::{Request, Shape};
 pub use serve::serve;
 
 /// How processes are started, and how long each of their answers may take.
-pub struct Apart {
+pub struct Isolation {
     /// Makes the command of a process that calls [`serve`].
     pub command: Box<dyn Fn() -> Result<Command, Diagnostic>>,
     /// The longest that opening the runtime, loading a model or running it may take.
@@ -31,7 +31,7 @@ pub struct Apart {
 
 /// A runtime in other processes.
 pub(super) struct Remote {
-    apart: Apart,
+    isolation: Isolation,
     name: &'static str,
     id: &'static str,
     open: Request,
@@ -47,7 +47,7 @@ impl Remote {
         plugin: &Plugin,
         name: &'static str,
         options: &[(&str, &str)],
-        apart: Apart,
+        isolation: Isolation,
     ) -> Result<Self, Diagnostic> {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let open = Request::Open {
@@ -58,7 +58,7 @@ impl Remote {
             level: log::shown(),
         };
         let mut remote =
-            Self { apart, name, id: plugin.id, open, text: String::new(), spare: Mutex::new(None) };
+            Self { isolation, name, id: plugin.id, open, text: String::new(), spare: Mutex::new(None) };
         let (process, text) = remote.start()?;
         remote.text = text;
         remote.spare = Mutex::new(Some(process));
@@ -67,7 +67,8 @@ impl Remote {
 
     /// A process that has opened the runtime, and what that says it is.
     fn start(&self) -> Result<(Process, String), Diagnostic> {
-        let mut process = Process::start((self.apart.command)()?, self.name, self.id, self.apart.limit)?;
+        let mut process =
+            Process::start((self.isolation.command)()?, self.name, self.id, self.isolation.limit)?;
         let text = process.ask(&self.open, &[], "starting", &mut |_, _| {})?;
         Ok((process, text))
     }

@@ -13,6 +13,10 @@ rules! {
     /// Removes reshapes before and after a broadcasting operator with two reshaped operands, or with one and a scalar.
     reshaped_around_two (priority = -1):
         view(each(a, b)) if is_reshaped(a).or_else(|_| is_reshaped(b)) => within(cx);
+
+    /// Removes reshapes before and after an operator of three operands that broadcasts, such as `Where`.
+    reshaped_around_three (priority = -1):
+        view(each(a, b, c)) if is_reshaped(a).or_else(|_| is_reshaped(b)).or_else(|_| is_reshaped(c)) => within(cx);
 }
 
 /// `value` before it was reshaped.

@@ -22,6 +22,10 @@ rules! {
     transpose_of_operands:
         each(Transpose(_x, perm = p), Transpose(_y, perm = p)) => transposed(cx, p);
 
+    /// Transposes the result of a broadcasting operator instead of its three operands.
+    transpose_of_three_operands:
+        each(Transpose(_x, perm = p), Transpose(_y, perm = p), Transpose(_z, perm = p)) => transposed(cx, p);
+
     /// Transposes concatenated tensors once instead of each before the `Concat`.
     concat_of_transposed: Concat(Transpose(_x, perm = p), axis = axis, ..) => joined(cx, p, axis);
 }

@@ -407,7 +407,8 @@ class Convert(Command):
                 followed by a colon and block=N or block=channel, symmetric or asymmetric, and
                 by=PLUGIN/NAME for a plugin that chooses scales and codes, such as
                 int4:block=32,symmetric.
-            quantize_form: How the graph represents a quantized weight.
+            quantize_form: How the graph represents a quantized weight [default: dequantize;
+                matmulnbits for a language model on ONNX Runtime].
             accuracy_level: The type in which `MatMulNBits` computes with its other operand:
                 1 f32, 2 f16, 3 bf16, 4 8-bit integers, which round by up to 1/254 of a block's
                 largest magnitude; 0 lets the runtime choose [default: 4].
@@ -660,9 +661,17 @@ class Llm(Command):
         *,
         output: _Path,
         target: Literal["genai", "onnxruntime", "onnx"] | None = None,
+        provider: Literal["cpu", "cuda", "webgpu", "dml"] | None = None,
         context: int | None = None,
         dtype: Literal["f32", "f16"] | None = None,
+        quantize: str | None = None,
+        quantize_form: Literal["dequantize", "matmulnbits"] | None = None,
+        accuracy_level: int | None = None,
+        quantize_only: str | Sequence[str] | None = None,
+        quantize_skip: str | Sequence[str] | None = None,
         last_logits: bool | None = None,
+        no_compare: bool | None = None,
+        compare: bool | None = None,
         no_verify: bool | None = None,
         verify: bool | None = None,
         executor: str | None = None,
@@ -695,11 +704,28 @@ class Llm(Command):
             output: The folder to create.
             target: The runtime to target: genai also writes `genai_config.json`, onnx uses
                 standard operators only.
+            provider: The execution provider to target: all but cpu keep caches in buffers
+                of a fixed length, which attention writes to.
             context: The largest number of tokens, prompt included, for `genai_config.json`
                 [default: that of the checkpoint].
             dtype: The element type of weights and caches [default: f16 for a checkpoint in
                 f16, otherwise f32].
+            quantize: Quantize the weights of matrix products: int4 or int8, optionally
+                followed by a colon and block=N or block=channel, symmetric or asymmetric, and
+                by=PLUGIN/NAME for a plugin that chooses scales and codes, such as
+                int4:block=32,symmetric.
+            quantize_form: How the graph represents a quantized weight [default: dequantize;
+                matmulnbits for a language model on ONNX Runtime].
+            accuracy_level: The type in which `MatMulNBits` computes with its other operand:
+                1 f32, 2 f16, 3 bf16, 4 8-bit integers, which round by up to 1/254 of a block's
+                largest magnitude; 0 lets the runtime choose [default: 4].
+            quantize_only: Quantize only these matrices, whichever operator reads them; can
+                be repeated.
+            quantize_skip: Weights to leave unquantized; can be repeated.
             last_logits: Compute the logits of the last token only.
+            no_compare: Do not run the checkpoint in PyTorch to compare values with the
+                model.
+            compare: False is `no_compare=True`.
             no_verify: Do not run the model.
             verify: False is `no_verify=True`.
             executor: The plugin to run the model: ort for ONNX Runtime, reference for
@@ -974,7 +1000,8 @@ class Package(Command):
                 followed by a colon and block=N or block=channel, symmetric or asymmetric, and
                 by=PLUGIN/NAME for a plugin that chooses scales and codes, such as
                 int4:block=32,symmetric.
-            quantize_form: How the graph represents a quantized weight.
+            quantize_form: How the graph represents a quantized weight [default: dequantize;
+                matmulnbits for a language model on ONNX Runtime].
             accuracy_level: The type in which `MatMulNBits` computes with its other operand:
                 1 f32, 2 f16, 3 bf16, 4 8-bit integers, which round by up to 1/254 of a block's
                 largest magnitude; 0 lets the runtime choose [default: 4].

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::object::{needs, wrong};
 use crate::value::{Parsed, as_text};
 
-/// The highest value of [`Precision::accuracy_level`].
+/// The highest value of [`Quantizing::accuracy_level`].
 const MAX_ACCURACY_LEVEL: u8 = 4;
 
 /// The types of weights.
@@ -32,14 +32,28 @@ pub struct Precision {
     /// How to handle a weight with values out of range for that type
     #[arg(long, value_enum, default_value_t, value_name = "WHAT", requires = "dtype")]
     pub dtype_overflow: OutOfRange,
+    /// The quantization.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub quantizing: Quantizing,
+    /// Apply a plugin's transform to weights before anything else, such as mylib/prune:conv*; can be repeated
+    #[arg(long = "transform", value_name = "PLUGIN/NAME[:PATTERN]")]
+    #[serde(rename = "transform")]
+    pub transforms: Vec<Transform>,
+}
+
+/// The quantization of weights.
+#[derive(Args, Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(default)]
+pub struct Quantizing {
     /// Quantize the weights of matrix products: int4 or int8, optionally followed by a colon and block=N or
     /// block=channel, symmetric or asymmetric, and by=PLUGIN/NAME for a plugin that chooses scales and codes, such as
     /// int4:block=32,symmetric
     #[arg(long, value_name = "SCHEME")]
     pub quantize: Option<Parsed<Scheme>>,
-    /// How the graph represents a quantized weight
-    #[arg(long, value_enum, default_value_t, value_name = "FORM", requires = "quantize")]
-    pub quantize_form: QuantizeForm,
+    /// How the graph represents a quantized weight [default: dequantize; matmulnbits for a language model on ONNX Runtime]
+    #[arg(long, value_enum, value_name = "FORM", requires = "quantize")]
+    pub quantize_form: Option<QuantizeForm>,
     /// The type in which `MatMulNBits` computes with its other operand: 1 f32, 2 f16, 3 bf16, 4 8-bit integers, which
     /// round by up to 1/254 of a block's largest magnitude; 0 lets the runtime choose [default: 4]
     #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=i64::from(MAX_ACCURACY_LEVEL)), requires = "quantize")]
@@ -51,10 +65,6 @@ pub struct Precision {
     /// Weights to leave unquantized; can be repeated
     #[arg(long, value_name = "PATTERN", requires = "quantize")]
     pub quantize_skip: Vec<String>,
-    /// Apply a plugin's transform to weights before anything else, such as mylib/prune:conv*; can be repeated
-    #[arg(long = "transform", value_name = "PLUGIN/NAME[:PATTERN]")]
-    #[serde(rename = "transform")]
-    pub transforms: Vec<Transform>,
 }
 
 /// `PLUGIN/NAME[:PATTERN]`: a transform of a plugin, and the weights that it is applied to.
@@ -118,12 +128,11 @@ pub enum OutOfRange {
 }
 
 /// How the graph represents a quantized weight.
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq, Serialize, ValueEnum)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq, Serialize, ValueEnum)]
 #[schemars(inline)]
 #[serde(rename_all = "lowercase")]
 pub enum QuantizeForm {
     /// `DequantizeLinear` before each reader; blocks and 4 bits need opset 21.
-    #[default]
     #[value(help = "DequantizeLinear before each reader; blocks and 4 bits need opset 21")]
     Dequantize,
     /// `com.microsoft::MatMulNBits` instead of the matrix product.
@@ -137,29 +146,16 @@ impl Precision {
     /// # Errors
     /// `OP001`.
     pub fn check(&self) -> Result<(), Diagnostic> {
-        if let Some(level) = self.accuracy_level.filter(|level| *level > MAX_ACCURACY_LEVEL) {
-            return Err(wrong(format!("`accuracy_level` is {level}, and at most {MAX_ACCURACY_LEVEL}")));
-        }
         let of_dtype = [
             ("keep_dtype", !self.keep.is_empty()),
             ("dtype_overflow", self.dtype_overflow != OutOfRange::Refuse),
         ];
         needs("dtype", self.dtype.is_some(), &of_dtype)?;
-        let of_quantize = [
-            ("quantize_form", self.quantize_form != QuantizeForm::Dequantize),
-            ("accuracy_level", self.accuracy_level.is_some()),
-            ("quantize_only", !self.quantize_only.is_empty()),
-            ("quantize_skip", !self.quantize_skip.is_empty()),
-        ];
-        needs("quantize", self.quantize.is_some(), &of_quantize)
+        self.quantizing.check()
     }
 
     /// The options of the conversion.
     pub fn options(&self) -> PrecisionOptions {
-        let form = match self.quantize_form {
-            QuantizeForm::Dequantize => Form::Dequantize,
-            QuantizeForm::Matmulnbits => Form::MatMulNBits,
-        };
         PrecisionOptions {
             dtype: self.dtype.map(|dtype| match dtype {
                 StoredType::F32 => DType::F32,
@@ -176,19 +172,58 @@ impl Precision {
                 OutOfRange::Keep => Overflow::Keep,
                 OutOfRange::Allow => Overflow::Allow,
             },
-            quantise: self.quantize.as_ref().map(|scheme| Scheme {
-                form,
-                // The same as when ONNX Runtime fuses the other form itself.
-                accuracy_level: self.accuracy_level.unwrap_or(match form {
-                    Form::Dequantize => 0,
-                    Form::MatMulNBits => 4,
-                }),
-                ..scheme.value.clone()
-            }),
+            transforms: self.transforms.iter().map(Transform::options).collect(),
+            ..self.quantizing.options(QuantizeForm::Dequantize)
+        }
+    }
+}
+
+impl Quantizing {
+    /// Fails for values out of range, and for options without those that they refine.
+    ///
+    /// # Errors
+    /// `OP001`.
+    pub fn check(&self) -> Result<(), Diagnostic> {
+        if let Some(level) = self.accuracy_level.filter(|level| *level > MAX_ACCURACY_LEVEL) {
+            return Err(wrong(format!("`accuracy_level` is {level}, and at most {MAX_ACCURACY_LEVEL}")));
+        }
+        let of_quantize = [
+            ("quantize_form", self.quantize_form.is_some()),
+            ("accuracy_level", self.accuracy_level.is_some()),
+            ("quantize_only", !self.quantize_only.is_empty()),
+            ("quantize_skip", !self.quantize_skip.is_empty()),
+        ];
+        needs("quantize", self.quantize.is_some(), &of_quantize)
+    }
+
+    /// The scheme, in the form `default` unless one is chosen.
+    fn scheme(&self, default: QuantizeForm) -> Option<Scheme> {
+        let (form, level) = match self.quantize_form.unwrap_or(default) {
+            QuantizeForm::Dequantize => (Form::Dequantize, 0),
+            // The same as when ONNX Runtime fuses the other form itself.
+            QuantizeForm::Matmulnbits => (Form::MatMulNBits, 4),
+        };
+        let accuracy_level = self.accuracy_level.unwrap_or(level);
+        self.quantize.as_ref().map(|scheme| Scheme { form, accuracy_level, ..scheme.value.clone() })
+    }
+
+    /// Whether weights are quantized, and `DequantizeLinear` stands before their readers.
+    pub(crate) fn dequantizes(&self, default: QuantizeForm) -> bool {
+        self.quantize.is_some() && self.quantize_form.unwrap_or(default) == QuantizeForm::Dequantize
+    }
+
+    /// The scheme as the user states it; `None` without a quantization.
+    pub(crate) fn text(&self) -> Option<String> {
+        self.quantize.as_ref().map(ToString::to_string)
+    }
+
+    /// The options of a conversion that changes no other weights, in the form `default` unless one is chosen.
+    pub(crate) fn options(&self, default: QuantizeForm) -> PrecisionOptions {
+        PrecisionOptions {
+            quantise: self.scheme(default),
             quantise_only: Patterns::new(self.quantize_only.iter().cloned()),
             quantise_skip: Patterns::new(self.quantize_skip.iter().cloned()),
-            transforms: self.transforms.iter().map(Transform::options).collect(),
-            several: false,
+            ..PrecisionOptions::default()
         }
     }
 }

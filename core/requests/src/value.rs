@@ -233,6 +233,12 @@ pub struct Parsed<T> {
     text: String,
 }
 
+impl<T> fmt::Display for Parsed<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
 impl<T> PartialEq for Parsed<T> {
     fn eq(&self, other: &Self) -> bool {
         self.text == other.text

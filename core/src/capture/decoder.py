@@ -1,15 +1,17 @@
 """Captures the decoder of a checkpoint for onnxport, which starts this with the user's Python.
 
-Its arguments are CHECKPOINT PARENT. `process.py` stands before it, and has the import of
-annotations for both.
+Its arguments are CHECKPOINT PARENT. `process.py`, `group_query.py` and `expected.py` stand before
+it, and the first has the import of annotations for all.
 
 Messages are JSON. The request has `program`, the path of the program to write; `dtype`, `f32`,
-`f16` or null for the checkpoint's own; and `last`, whether only the logits of the last token are
-wanted. The answers are messages with `step`, the work that begins, and then one with `decoder`, a
-description of the program, or with `error` and its `kind`.
+`f16` or null for the checkpoint's own; `last`, whether only the logits of the last token are
+wanted; `buffers`, whether caches are buffers that GroupQueryAttention writes to; and `record`,
+`inputs` for calls to run the model with, `values` for their results as well, or null. The answers
+are messages with `step`, the work that begins, and then one with `decoder`, a description of the
+program, or with `error` and its `kind`.
 
-Parameters are fake tensors, so no weight is read or allocated. Buffers, such as the frequencies
-of rotary embeddings, are real, since a checkpoint need not have them.
+Parameters are fake tensors, so the capture reads and allocates no weight. Buffers, such as the
+frequencies of rotary embeddings, are real, since a checkpoint need not have them.
 """
 
 import contextlib
@@ -23,6 +25,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from expected import record
+    from group_query import Buffered, current, use_group_query
     from process import end_with, reason, receive, write
 
 # Sizes of the captured call. They differ, so that no two dimensions are taken for one.
@@ -117,15 +121,19 @@ def fake_parameters(mode: Any) -> Iterator[None]:
         torch.nn.Module.register_parameter = register
 
 
+def attentions(config: Any) -> list[str]:
+    """Return implementations of attention, the fastest first."""
+    # The fused attention has no softcap.
+    return ["eager"] if getattr(config, "attn_logit_softcapping", None) else ["sdpa", "eager"]
+
+
 def model_of(config: Any, dtype: Any, mode: Any) -> Any:
     """Build the model without weights."""
     import transformers
 
     release = tuple(int(part) for part in transformers.__version__.split(".")[:2])
     typed = {"dtype" if release >= (4, 56) else "torch_dtype": dtype}
-    # The fused attention has no softcap.
-    softcap = getattr(config, "attn_logit_softcapping", None)
-    kinds = ["eager"] if softcap else ["sdpa", "eager"]
+    kinds = attentions(config)
     for kind in kinds:
         try:
             with fake_parameters(mode):
@@ -180,24 +188,35 @@ def probe(model: Any, mode: Any) -> tuple[list[list[int]], int]:
     return sizes, int(out.logits.shape[-1])
 
 
-def forward_of(model: Any, layers: int, positions: bool, last: bool) -> Any:
-    """Return a `forward` whose arguments and results are tensors in the order of the interface."""
+def grown(past: list[Any], ids: Any, mask: Any) -> Any:
+    """Return caches that grow with each call."""
     import torch
     import transformers
 
+    length = past[0].shape[2]
+    for tensor in past:
+        torch._check(tensor.shape[2] == length)
+    torch._check(mask.shape[1] == ids.shape[1] + length)
+    cache = transformers.DynamicCache()
+    for layer in range(len(past) // 2):
+        cache.update(past[2 * layer], past[2 * layer + 1], layer)
+    return cache
+
+
+def forward_of(model: Any, positions: bool, last: bool, buffers: bool) -> Any:
+    """Return a `forward` whose arguments and results are tensors in the order of the interface."""
     inner = type(model).forward
     more: dict[str, Any] = {"logits_to_keep": 1} if last else {}
 
     def forward(self: Any, *given: Any) -> Any:
         ids, mask, *rest = given
         places = {"position_ids": rest.pop(0)} if positions else {}
-        past = rest[0].shape[2]
-        for tensor in rest:
-            torch._check(tensor.shape[2] == past)
-        torch._check(mask.shape[1] == ids.shape[1] + past)
-        cache = transformers.DynamicCache()
-        for layer in range(layers):
-            cache.update(rest[2 * layer], rest[2 * layer + 1], layer)
+        if buffers:
+            buffered = Buffered(rest, ids, mask)
+            current.append(buffered)
+            cache = buffered.cache
+        else:
+            cache = grown(rest, ids, mask)
         out = inner(
             self,
             input_ids=ids,
@@ -208,13 +227,17 @@ def forward_of(model: Any, layers: int, positions: bool, last: bool) -> Any:
             **places,
             **more,
         )
+        if buffers:
+            return out.logits, *buffered.present()
         kept = [part for layer in out.past_key_values.layers for part in (layer.keys, layer.values)]
         return out.logits, *kept
 
     return types.MethodType(forward, model)
 
 
-def capture(model: Any, mode: Any, sizes: list[list[int]], dtype: Any, positions: bool) -> Any:
+def capture(
+    model: Any, mode: Any, sizes: list[list[int]], dtype: Any, positions: bool, buffers: bool
+) -> Any:
     """Export the model with dynamic batch, sequence and past."""
     import torch
     from torch.export import Dim
@@ -227,7 +250,9 @@ def capture(model: Any, mode: Any, sizes: list[list[int]], dtype: Any, positions
             given += [torch.zeros(BATCH, heads, PAST, size, dtype=dtype) for size in (key, value)]
     batch, past = Dim("batch", min=1), Dim("past", min=0)
     tokens = {0: batch, 1: Dim("sequence", min=1)}
-    shapes = [tokens, {0: batch, 1: Dim.AUTO}, *([tokens] if positions else [])]
+    # A buffer may be longer than the text.
+    total = Dim("total", min=1) if buffers else Dim.AUTO
+    shapes = [tokens, {0: batch, 1: total}, *([tokens] if positions else [])]
     shapes += [{0: batch, 2: past}] * (2 * len(sizes))
     with torch.no_grad():
         return torch.export.export(
@@ -292,11 +317,18 @@ def decoder(folder: str, request: dict[str, Any]) -> dict[str, Any]:
     if request["last"] and "logits_to_keep" not in parameters:
         kind = type(model).__name__
         raise Refused("architecture", f"`{kind}` always computes the logits of all tokens")
-    model.forward = forward_of(model, len(sizes), positions, request["last"])
+    model.forward = forward_of(model, positions, request["last"], request["buffers"])
+    if request["buffers"]:
+        use_group_query(model)
     send({"step": "capturing the model"})
-    program = capture(model, mode, sizes, dtype, positions)
+    program = capture(model, mode, sizes, dtype, positions, request["buffers"])
     send({"step": "saving the program"})
     torch.export.save(program, request["program"])
+    uncompared = None
+    if request["record"]:
+        if request["record"] == "values":
+            send({"step": "running the checkpoint in PyTorch"})
+        uncompared = record(folder, request, model, program, sizes, positions)
     text = config.get_text_config() if hasattr(config, "get_text_config") else config
     limits = [getattr(text, name, None) for name in LIMITS]
     return {
@@ -305,6 +337,7 @@ def decoder(folder: str, request: dict[str, Any]) -> dict[str, Any]:
         "dtype": name,
         "layers": [{"heads": h, "key_size": k, "value_size": v} for h, k, v in sizes],
         "positions": positions,
+        "uncompared": uncompared,
         "attention_heads": getattr(text, "num_attention_heads", None),
         "hidden_size": getattr(text, "hidden_size", None),
         "vocabulary": vocabulary,

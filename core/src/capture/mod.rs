@@ -19,7 +19,13 @@ use crate::interpreter::{self, Python};
 use crate::verify::child::Child;
 
 /// The script that captures.
-const SCRIPT: &str = include_str!("decoder.py");
+const SCRIPT: &str = concat!(
+    include_str!("group_query.py"),
+    "\n\n",
+    include_str!("expected.py"),
+    "\n\n",
+    include_str!("decoder.py")
+);
 /// The time limit: a capture takes a second or so for each layer.
 const PATIENCE: Duration = Duration::from_hours(1);
 /// The packages that the Python needs.
@@ -34,6 +40,20 @@ pub struct Capture {
     pub dtype: Option<&'static str>,
     /// Compute the logits of the last token only.
     pub last: bool,
+    /// Keep caches in buffers that `GroupQueryAttention` writes to.
+    pub buffers: bool,
+    /// The calls to write to the sidecar of the program.
+    pub record: Option<Record>,
+}
+
+/// The calls that a capture records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Record {
+    /// Their inputs.
+    Inputs,
+    /// Also the results of the checkpoint in PyTorch, if its weights take at most half of the free memory.
+    Values,
 }
 
 /// The cache of a layer.
@@ -60,6 +80,9 @@ pub struct Decoder {
     pub layers: Vec<Layer>,
     /// Whether positions of tokens are an input.
     pub positions: bool,
+    /// The reason why there are no values of the checkpoint, if they were wanted.
+    #[serde(default)]
+    pub uncompared: Option<String>,
     /// The number of heads of queries.
     pub attention_heads: Option<u64>,
     /// The size of a token between layers.

@@ -13,7 +13,7 @@ fn asked(answers: &[&str], script: &str) -> Result<Decoder, Diagnostic> {
     let folder = tempfile::tempdir().unwrap();
     let answers: Vec<u8> = answers.iter().flat_map(|text| message(text)).collect();
     let python = answering(folder.path(), &answers, script);
-    let capture = Capture { program: "m.pt2".into(), dtype: None, last: false };
+    let capture = Capture { program: "m.pt2".into(), dtype: None, last: false, buffers: false, record: None };
     let mut steps = 0;
     ask(&python, Path::new("checkpoint"), &capture, &mut |_| {
         steps += 1;

@@ -2,11 +2,12 @@
 //! digits; each rule states a bound.
 //!
 //! Operators of ONNX from the opset that brought them; and forms for ONNX Runtime, which its kernels were measured to be
-//! faster at ([`kernels`]).
+//! faster at ([`kernels`]). And operators of captures for ONNX Runtime ([`group_query`]).
 
 mod activations;
 mod attention;
 mod channels;
+mod group_query;
 mod half;
 mod heads;
 mod kernels;
@@ -22,7 +23,7 @@ mod weights;
 
 use onnxport_sdk::prelude::*;
 
-onnxport_sdk::export_plugin! { id: "fusions", rules: true, passes: true }
+onnxport_sdk::export_plugin! { id: "fusions", schemas: include_str!("../schemas.txt"), rules: true, passes: true }
 
 /// The number of a constant with one element.
 fn scalar(value: ValueRef<'_>) -> Res<f64> {

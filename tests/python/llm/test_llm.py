@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -16,12 +17,42 @@ import torch
 
 import onnxport
 from tests.python import forked
-from tests.python.llm import checkpoints
+from tests.python.llm import checkpoints, scripts
 from tests.python.onnx_runtime import binary, reported
 
 STEPS = 6
 LAYERS = 2
+CALLS = ["prompt", "token-1", "token-2", "part"]
 FAMILIES = [name for name in checkpoints.FAMILIES if name != "mamba"]
+
+
+# What Python runs when it starts: a model with weights gets others.
+OTHER_WEIGHTS = """
+import importlib.abc
+import sys
+
+
+class Finder(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "transformers":
+            sys.meta_path.remove(self)
+            import torch
+            from torch._subclasses.fake_tensor import FakeTensor
+
+            plain = torch.nn.Module.train
+
+            def changed(self, mode=True):
+                first = next(self.parameters(), None)
+                if type(self).__name__ == "GPT2LMHeadModel" and not isinstance(first, FakeTensor):
+                    first.data.mul_(1.1)
+                return plain(self, mode)
+
+            torch.nn.Module.train = changed
+        return None
+
+
+sys.meta_path.insert(0, Finder())
+"""
 
 
 def llm(checkpoint: Path, output: Path, *options: str, code: int = 0) -> dict:
@@ -101,7 +132,8 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_folder_generates_what_transformers_generates(folder, family):
     _, out, said = folder(family)
-    assert said["verification"]["values_compared"] is False
+    assert said["verification"]["values_compared"] is True
+    assert [case["name"] for case in said["verification"]["cases"]] == CALLS
     ids, mask = prompts()
     tokens, logits = expected(checkpoints.build(family), ids, mask)
     own_tokens, own_logits = generated(out / "model.onnx", ids, mask)
@@ -142,7 +174,7 @@ def test_a_folder_has_what_a_server_reads(folder):
         outputs = {one.name for one in session.get_outputs()}
         assert {decoder["outputs"][f"present_{part}_names"] % n for n in range(LAYERS)} < outputs
     card = (out / "README.md").read_text()
-    assert "not compared with PyTorch" in card
+    assert "those of the checkpoint in PyTorch" in card
     assert str(checkpoint.parent) not in card
 
 
@@ -168,6 +200,61 @@ def test_weights_are_stored_once_and_in_a_half_if_asked(tmp_path):
     session = ort.InferenceSession(tmp_path / "half" / "model.onnx")
     assert session.get_outputs()[0].shape == ["batch_size", 1, words]
     assert session.get_outputs()[1].type == "tensor(float16)"
+
+
+def test_values_are_not_compared_if_that_is_not_wanted_or_not_possible(folder, tmp_path):
+    checkpoint, _, _ = folder("gpt2")
+    said = llm(checkpoint, tmp_path / "out", "--no-compare")
+    assert said["verification"]["values_compared"] is False
+    assert [case["name"] for case in said["verification"]["cases"]] == CALLS
+    assert "not compared with PyTorch" in (tmp_path / "out" / "README.md").read_text()
+
+
+def test_a_checkpoint_larger_than_half_of_the_free_memory_is_not_loaded(monkeypatch):
+    expected_values = scripts.load("expected")
+    model = torch.nn.Linear(1000, 1000)
+    monkeypatch.setattr(expected_values, "free_memory", lambda: 10_000_000)
+    assert expected_values.too_large(model) is None
+    monkeypatch.setattr(expected_values, "free_memory", lambda: 8_000_000)
+    assert "memory are free" in expected_values.too_large(model)
+    monkeypatch.setattr(expected_values, "free_memory", lambda: None)
+    assert "unknown" in expected_values.too_large(model)
+
+
+def test_a_model_with_other_values_than_the_checkpoint_is_refused(folder, tmp_path):
+    checkpoint, _, _ = folder("gpt2")
+    # The checkpoint in PyTorch has other weights than the one that is converted.
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text(OTHER_WEIGHTS)
+    # A forked Python would not read it.
+    environment = {**os.environ, "VIRTUAL_ENV": sys.prefix, "PYTHONPATH": str(site)}
+    out = tmp_path / "out"
+    said = reported("llm", checkpoint, "-o", out, code=4, environment=environment)
+    assert {found["code"] for found in said["diagnostics"]} >= {"OP701"}
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("target", "operator"), [("genai", "MatMulNBits"), ("onnx", "DequantizeLinear")]
+)
+def test_weights_are_quantized_in_the_form_of_the_target(folder, tmp_path, target, operator):
+    checkpoint, plain, _ = folder("mistral")
+    said = llm(checkpoint, tmp_path / "out", "--quantize", "int8", "--target", target)
+    model = onnx.load(tmp_path / "out" / "model.onnx", load_external_data=False)
+    counts = [node.op_type for node in model.graph.node].count(operator)
+    # Queries, keys and values are one product, and so are both of the gated layer.
+    assert counts == 4 * LAYERS + 1
+    size = (tmp_path / "out" / "model.onnx.data").stat().st_size
+    assert size < 0.45 * (plain / "model.onnx.data").stat().st_size
+    assert said["verification"]["measured"] is True
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "| quantization | int8 |" in card
+    assert "differ from those of the checkpoint" in card
+    ids, mask = prompts()
+    _, logits = expected(checkpoints.build("mistral"), ids, mask)
+    _, own = generated(tmp_path / "out" / "model.onnx", ids, mask)
+    assert np.abs(own[:, 0] - logits[:, 0]).max() < 0.1 * np.abs(logits[:, 0]).max()
 
 
 def test_the_package_converts_within_python(folder, tmp_path):

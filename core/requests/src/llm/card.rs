@@ -6,6 +6,7 @@ use onnxport_core::capture::Decoder;
 use onnxport_core::verify::Verification;
 use onnxport_core::write::WriteReport;
 
+use super::interface::LOGITS;
 use super::{LlmRequest, LlmTarget, MODEL, genai};
 
 /// The name of the file.
@@ -34,8 +35,9 @@ impl Card<'_> {
         let unknown = || "not stated".to_owned();
         let rows = [
             ("written by", format!("onnxport {}, {}", env!("CARGO_PKG_VERSION"), decoder.python)),
-            ("target", request.target.name().to_owned()),
+            ("target", format!("{} on {}", request.target.name(), request.provider.name())),
             ("element type", decoder.dtype.clone()),
+            ("quantization", request.quantizing.text().unwrap_or_else(|| "none".to_owned())),
             ("vocabulary", decoder.vocabulary.to_string()),
             ("context", context.map_or_else(unknown, |tokens| format!("{tokens} tokens"))),
             ("caches", caches),
@@ -49,7 +51,12 @@ impl Card<'_> {
             let _ = writeln!(text, "| {name} | {value} |");
         }
         let _ = write!(text, "\n`{MODEL}` is one graph for prompts and single tokens. ");
-        text.push_str("Batch, sequence and past are dynamic; the first call has caches of length 0.\n");
+        text.push_str(if request.provider.buffers() {
+            "Batch, sequence and past are dynamic. Attention is causal whatever the mask says of earlier tokens: texts of \
+             several lengths are filled up at their end. Caches are buffers as long as the longest text, or as the past.\n"
+        } else {
+            "Batch, sequence and past are dynamic; the first call has caches of length 0.\n"
+        });
         if request.target == LlmTarget::Genai {
             let _ = writeln!(text, "`{}` describes it for onnxruntime-genai.", genai::FILE);
         }
@@ -59,16 +66,38 @@ impl Card<'_> {
             Some(found) => {
                 // Without the location of its library.
                 let executor = found.executor.split(", ").next().unwrap_or_default();
+                let cases: Vec<&str> = found.cases.iter().map(|case| case.name.as_str()).collect();
                 let _ = writeln!(
                     text,
-                    "- {executor} ran the model on {} generated calls; element types and shapes are those of the program.",
-                    found.cases.len()
+                    "- {executor} ran the model ({}); element types and shapes are those of the program.",
+                    cases.join(", ")
                 );
+                let _ = writeln!(text, "- {}", self.values(found));
             }
             None => text.push_str("- The model was not run.\n"),
         }
-        text.push_str("- Values were not compared with PyTorch: the model was captured without weights.\n");
         text.push_str("- Speed was not measured.\n");
         text
+    }
+
+    /// Returns the sentence about values.
+    fn values(&self, found: &Verification) -> String {
+        let outputs = found.cases.iter().flat_map(|case| &case.outputs);
+        let relative = outputs.filter_map(|output| {
+            let difference = output.difference.as_ref()?;
+            (output.tensor.name == LOGITS && difference.largest > 0.0)
+                .then_some(difference.max_abs / difference.largest)
+        });
+        match (relative.reduce(f64::max), &self.decoder.uncompared) {
+            (Some(_), _) if !found.measured => {
+                "Logits and caches are those of the checkpoint in PyTorch, within the tolerance of f32."
+                    .to_owned()
+            }
+            (Some(most), _) => format!(
+                "Logits differ from those of the checkpoint in PyTorch by {most:.0e} of the largest one at most."
+            ),
+            (None, Some(reason)) => format!("Values were not compared with PyTorch: {reason}."),
+            (None, None) => "Values were not compared with PyTorch.".to_owned(),
+        }
     }
 }

@@ -4,8 +4,8 @@ use onnxport_core::capture::Decoder;
 use onnxport_core::diagnose::{Code, Diagnostic};
 use serde_json::{Map, Value, json};
 
-use super::MODEL;
 use super::interface::{IDS, LOGITS, MASK, POSITIONS};
+use super::{LlmProvider, MODEL};
 use crate::object::wrong;
 
 /// The name of the file.
@@ -36,7 +36,7 @@ pub(super) fn check(decoder: &Decoder, context: Option<u64>) -> Result<(), Diagn
 }
 
 /// Returns the text of the file.
-pub(super) fn config(decoder: &Decoder, context: u64) -> String {
+pub(super) fn config(decoder: &Decoder, context: u64, provider: LlmProvider) -> String {
     let (heads, size) = decoder.layers.first().map_or((0, 0), |layer| (layer.heads, layer.key_size));
     let mut inputs = Map::from_iter([
         (IDS.to_owned(), json!(IDS)),
@@ -47,8 +47,15 @@ pub(super) fn config(decoder: &Decoder, context: u64) -> String {
     if decoder.positions {
         inputs.insert(POSITIONS.to_owned(), json!(POSITIONS));
     }
+    let providers = match provider {
+        LlmProvider::Cpu => json!([]),
+        other => json!([{ other.name(): {} }]),
+    };
     let mut own = Map::from_iter([
-        ("session_options".to_owned(), json!({ "log_id": "onnxruntime-genai", "provider_options": [] })),
+        (
+            "session_options".to_owned(),
+            json!({ "log_id": "onnxruntime-genai", "provider_options": providers }),
+        ),
         ("filename".to_owned(), json!(MODEL)),
         ("head_size".to_owned(), json!(size)),
         ("inputs".to_owned(), Value::Object(inputs)),
@@ -87,8 +94,8 @@ pub(super) fn config(decoder: &Decoder, context: u64) -> String {
         "min_length": 0,
         "num_beams": 1,
         "num_return_sequences": 1,
-        // The model returns new caches.
-        "past_present_share_buffer": false,
+        // Without buffers, the model returns new caches.
+        "past_present_share_buffer": provider.buffers(),
     });
     if let Some(search) = search.as_object_mut() {
         search.extend(decoder.search.iter().map(|(key, value)| (key.clone(), value.clone())));
@@ -115,7 +122,7 @@ mod tests {
     #[test]
     fn the_configuration_states_tokens_sizes_and_names() {
         let layer = json!({ "heads": 2, "key_size": 8, "value_size": 8 });
-        let text = config(&decoder(&json!([layer, layer])), 32);
+        let text = config(&decoder(&json!([layer, layer])), 32, LlmProvider::Cpu);
         let read: Value = serde_json::from_str(&text).unwrap();
         let model = &read["model"];
         assert_eq!(model["eos_token_id"], json!([2, 3]));
@@ -126,6 +133,16 @@ mod tests {
         assert!(model["decoder"].get("hidden_size").is_none());
         assert_eq!((&read["search"]["top_k"], &read["search"]["do_sample"]), (&json!(20), &json!(true)));
         assert_eq!(read["search"]["max_length"], 32);
+        assert_eq!(read["search"]["past_present_share_buffer"], false);
+    }
+
+    #[test]
+    fn the_configuration_of_a_device_shares_the_buffers_of_caches() {
+        let layer = json!({ "heads": 2, "key_size": 8, "value_size": 8 });
+        let text = config(&decoder(&json!([layer])), 32, LlmProvider::Cuda);
+        let read: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(read["search"]["past_present_share_buffer"], true);
+        assert_eq!(read["model"]["decoder"]["session_options"]["provider_options"], json!([{ "cuda": {} }]));
     }
 
     #[test]

@@ -18,18 +18,21 @@ fn caches(prefix: &str, decoder: &Decoder) -> impl Iterator<Item = String> {
     (0..decoder.layers.len()).flat_map(names)
 }
 
-/// Returns the options that name the interface.
-pub(super) fn options(decoder: &Decoder) -> LowerOptions {
+/// Returns the options that name the interface; caches in buffers may be longer than the text.
+pub(super) fn options(decoder: &Decoder, buffers: bool) -> LowerOptions {
     let tokens = [IDS, MASK].into_iter().chain(decoder.positions.then_some(POSITIONS)).map(str::to_owned);
     let inputs: Vec<String> = tokens.chain(caches("past_key_values", decoder)).collect();
     let outputs = std::iter::once(LOGITS.to_owned()).chain(caches("present", decoder)).collect();
     let dim =
         |input: &str, axis, name: &str| DimName { input: input.to_owned(), axis, name: name.to_owned() };
-    let dims = vec![
+    let mut dims = vec![
         dim(IDS, 0, "batch_size"),
         dim(IDS, 1, "sequence_length"),
         dim("past_key_values.0.key", 2, "past_sequence_length"),
     ];
+    if buffers {
+        dims.push(dim(MASK, 1, "total_sequence_length"));
+    }
     LowerOptions {
         input_names: Names::InOrder(inputs),
         output_names: Names::InOrder(outputs),

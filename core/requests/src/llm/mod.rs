@@ -9,14 +9,14 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
-use onnxport_core::capture::{self, Capture, Decoder};
+use onnxport_core::capture::{self, Capture, Decoder, Record};
 use onnxport_core::diagnose::{Code, Diagnostic, Report, Severity};
 use onnxport_core::tensor::DType;
 use onnxport_core::trace::stage;
-use onnxport_core::verify::{Options, Reference, Signature, Verification};
+use onnxport_core::verify::{Against, Options, Verification};
 use onnxport_core::write::{NewFolder, WriteReport};
 use onnxport_core::{
-    BindOptions, Calls, Conversion, ConvertOptions, ExternalData, Host, NameMap, WeightSet, WriteOptions,
+    BindOptions, Conversion, ConvertOptions, ExternalData, Host, NameMap, WeightSet, WriteOptions,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,12 +24,15 @@ use serde::{Deserialize, Serialize};
 use crate::Request;
 use crate::object::wrong;
 use crate::optimizing::Optimizing;
+use crate::precision::{QuantizeForm, Quantizing};
 use crate::progress::Progress;
 use crate::runtime::{self, Running};
 use crate::target::Targeting;
 
 /// The name of the model in the folder.
 pub const MODEL: &str = "model.onnx";
+/// The opset whose `DequantizeLinear` takes blocks and 4 bits.
+const BLOCKS: i64 = 21;
 /// The name of the captured program while the folder is being filled.
 const PROGRAM: &str = "program.pt2";
 
@@ -46,15 +49,25 @@ pub struct LlmRequest {
     /// The runtime to target: genai also writes `genai_config.json`, onnx uses standard operators only
     #[arg(long, value_enum, default_value_t, value_name = "NAME")]
     pub target: LlmTarget,
+    /// The execution provider to target: all but cpu keep caches in buffers of a fixed length, which attention writes to
+    #[arg(long, value_enum, default_value_t, value_name = "NAME")]
+    pub provider: LlmProvider,
     /// The largest number of tokens, prompt included, for `genai_config.json` [default: that of the checkpoint]
     #[arg(long, value_name = "TOKENS")]
     pub context: Option<u64>,
     /// The element type of weights and caches [default: f16 for a checkpoint in f16, otherwise f32]
     #[arg(long, value_enum, value_name = "TYPE")]
     pub dtype: Option<LlmType>,
+    /// The quantization.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub quantizing: Quantizing,
     /// Compute the logits of the last token only
     #[arg(long)]
     pub last_logits: bool,
+    /// Do not run the checkpoint in PyTorch to compare values with the model
+    #[arg(long)]
+    pub no_compare: bool,
     /// Do not run the model
     #[arg(long)]
     pub no_verify: bool,
@@ -91,6 +104,39 @@ impl LlmTarget {
     /// The target of the conversion.
     fn runtime(self) -> &'static str {
         if self == Self::Onnx { "onnx" } else { "onnxruntime" }
+    }
+}
+
+/// The execution provider of ONNX Runtime that runs the model.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq, Serialize, ValueEnum)]
+#[schemars(inline)]
+#[serde(rename_all = "lowercase")]
+pub enum LlmProvider {
+    /// The CPU
+    #[default]
+    Cpu,
+    /// NVIDIA GPUs
+    Cuda,
+    /// WebGPU
+    Webgpu,
+    /// DirectML
+    Dml,
+}
+
+impl LlmProvider {
+    /// The name on the command line and in `genai_config.json`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Cuda => "cuda",
+            Self::Webgpu => "webgpu",
+            Self::Dml => "dml",
+        }
+    }
+
+    /// Whether caches are buffers: `GroupQueryAttention` is slower on the CPU than the operators of the program.
+    pub fn buffers(self) -> bool {
+        self != Self::Cpu
     }
 }
 
@@ -141,8 +187,14 @@ impl Request for LlmRequest {
     type Outcome = Exported;
 
     fn check(&self) -> Result<(), Diagnostic> {
+        self.quantizing.check()?;
         if self.context == Some(0) {
             return Err(wrong("`context` is 0".to_owned()).help("give a number of tokens"));
+        }
+        if self.target == LlmTarget::Onnx && self.provider.buffers() {
+            let message =
+                format!("`provider` is {}, and the target onnx is any runtime", self.provider.name());
+            return Err(wrong(message).help("use the target genai or onnxruntime"));
         }
         Ok(())
     }
@@ -172,9 +224,7 @@ impl Request for LlmRequest {
         let names = NameMap::of_checkpoint(&stored, &decoder.ties, &decoder.prefix);
         // The model computes in one type, whichever one the checkpoint has.
         conversion.bind(&weights, &names, BindOptions { cast: true, ..BindOptions::default() })?;
-        let conversion = conversion.options(self.options(&decoder)?);
-        let conversion = if self.no_verify { conversion.unverified() } else { conversion };
-        let mut program = conversion.run(host)?;
+        let mut program = conversion.options(self.options(&decoder)?).unverified().run(host)?;
         let mut diagnostics = std::mem::take(&mut program.converted.diagnostics);
         progress.go_on()?;
         let writing = stage("write");
@@ -186,13 +236,18 @@ impl Request for LlmRequest {
         let written = program.write(folder.file(MODEL), &options)?;
         drop(writing);
         diagnostics.extend(written.diagnostics.iter().cloned());
-        let verification = match program.calls.take() {
-            Some(calls) => self.execute(host, &folder, calls, progress, &mut diagnostics)?,
-            None => None,
+        if let Some(reason) = &decoder.uncompared {
+            let message = format!("values were not compared with PyTorch: {reason}");
+            let problem = Diagnostic::warning(Code::VERIFY_REFERENCE, message);
+            diagnostics.push(Diagnostic { severity: Severity::Note, ..problem });
+        }
+        let verification = match self.no_verify {
+            true => None,
+            false => self.execute(host, &folder, &decoder, progress, &mut diagnostics)?,
         };
         let copied = files::copy(&self.checkpoint, &folder)?;
         if let (LlmTarget::Genai, Some(context)) = (self.target, context) {
-            folder.write(genai::FILE, genai::config(&decoder, context).as_bytes())?;
+            folder.write(genai::FILE, genai::config(&decoder, context, self.provider).as_bytes())?;
         }
         let card = card::Card {
             request: self,
@@ -232,6 +287,12 @@ impl LlmRequest {
             program: folder.temporary(PROGRAM),
             dtype: self.dtype.map(LlmType::name),
             last: self.last_logits,
+            buffers: self.provider.buffers(),
+            record: match (self.no_verify, self.no_compare) {
+                (true, _) => None,
+                (false, true) => Some(Record::Inputs),
+                (false, false) => Some(Record::Values),
+            },
         };
         let mut cancelled = None;
         let captured = capture::decoder(&self.checkpoint, &capture, &mut |step| {
@@ -259,20 +320,29 @@ impl LlmRequest {
     fn options(&self, decoder: &Decoder) -> Result<ConvertOptions, Diagnostic> {
         let target = self.target.runtime().parse().map_err(wrong)?;
         let targeting = Targeting { target: Some(target) };
+        let form = match self.target {
+            LlmTarget::Onnx => QuantizeForm::Dequantize,
+            LlmTarget::Genai | LlmTarget::Onnxruntime => QuantizeForm::Matmulnbits,
+        };
+        let mut lower = interface::options(decoder, self.provider.buffers());
+        if self.quantizing.dequantizes(form) {
+            lower.opset = lower.opset.max(BLOCKS);
+        }
         Ok(ConvertOptions {
-            lower: interface::options(decoder),
+            precision: self.quantizing.options(form),
+            lower,
             legalise: targeting.options(),
             optimise: Optimizing::default().options(targeting.names_runtime()),
             ..ConvertOptions::default()
         })
     }
 
-    /// Runs the model once in the folder. A missing runtime is a note unless one is named.
+    /// Runs the model in the folder on the recorded calls. A missing runtime is a note unless one is named.
     fn execute(
         &self,
         host: &Host,
         folder: &NewFolder,
-        calls: Calls,
+        decoder: &Decoder,
         progress: &mut dyn Progress,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Result<Option<Verification>, Report> {
@@ -286,23 +356,21 @@ impl LlmRequest {
             }
             Err(problem) => return Err(problem.into()),
         };
-        let (mut against, _) = calls?;
+        let against = Against::read(&Against::sidecar_path(&folder.temporary(PROGRAM)))?;
         let path = folder.file(MODEL);
-        let signature = Signature::read(&path)?;
-        against.step(&signature);
-        against.fit(&signature)?;
-        // The program has no weights to compute expected values with.
-        against.refer(Reference::None, None)?;
+        // Quantization changes values, and those of f16 depend on the order of sums.
+        let measure = self.quantizing.text().is_some() || decoder.dtype != LlmType::F32.name();
+        let judging = Options { measure, ..Options::default() };
         let limit = options.deadline();
-        let found = runtime::execute(&runtime, &path, &against, &Options::default(), limit, progress)?;
+        let found = runtime::execute(&runtime, &path, &against, &judging, limit, progress)?;
         if found.passed() {
             return Ok(Some(found));
         }
-        let message = format!("{} does not run the model as the program states", found.executor);
-        let mut problem = Diagnostic::error(Code::VERIFY_EXECUTOR, message)
-            .help("use --no-verify to write the folder anyway, for another runtime");
-        problem.notes.extend(found.cases.iter().filter_map(|case| case.error.clone()));
-        Err(problem.into())
+        let mut problems = found.diagnostics();
+        for problem in &mut problems {
+            problem.help = Some("use --no-verify to write the folder anyway".to_owned());
+        }
+        Err(Report { diagnostics: problems, ..Report::default() })
     }
 }
 

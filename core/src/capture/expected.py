@@ -1,0 +1,180 @@
+"""Calls to run a decoder with, and their values: the checkpoint runs in PyTorch with its weights.
+
+They are written beside the program, as `onnxport.save` writes them.
+"""
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from decoder import attentions
+    from process import reason
+
+# The part of the free memory that the weights may take.
+SHARE = 0.5
+# Tokens of the prompt, of the second text that are not padding, of a later part, and of a buffer.
+PROMPT, SHORT, PART, BUFFER = 6, 4, 3, 16
+
+
+def free_memory() -> int | None:
+    """Return the bytes of memory that are free or can be freed; `None` where that is unknown."""
+    try:
+        with open("/proc/meminfo") as file:
+            rows = dict(line.split(":", 1) for line in file)
+        return int(rows["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        return None
+
+
+def too_large(model: Any) -> str | None:
+    """Return the reason why the weights are not loaded, if there is one."""
+    size = sum(one.numel() * one.element_size() for one in model.parameters())
+    free = free_memory()
+    if free is None:
+        return "the free memory is unknown"
+    if size > free * SHARE:
+        gigabytes = f"{size / 1e9:.1f} GB of weights, and {free / 1e9:.1f} GB of memory are free"
+        return f"PyTorch would have to load {gigabytes}"
+    return None
+
+
+class Calls:
+    """Calls of a model, one after another, with their values if there is a model to run."""
+
+    def __init__(self, model: Any, sizes: list[list[int]], captured: Any, last: bool) -> None:
+        self.model, self.last = model, last
+        self.dtype = next(captured.parameters()).dtype
+        self.vocabulary = captured.get_input_embeddings().num_embeddings
+        self.sizes = [(heads, size) for heads, key, value in sizes for size in (key, value)]
+        self.cases: dict[str, tuple[list[Any], list[Any]]] = {}
+
+    def empty(self, texts: int, tokens: int) -> list[Any]:
+        """Return caches of zeros."""
+        import torch
+
+        shapes = [(texts, heads, tokens, size) for heads, size in self.sizes]
+        return [torch.zeros(shape, dtype=self.dtype) for shape in shapes]
+
+    def call(
+        self, name: str, ids: Any, mask: Any, past: list[Any], positions: bool, buffer: int = 0
+    ) -> tuple[Any, list[Any]]:
+        """Record a call, with caches in buffers of this length if it is not 0.
+
+        Return the most likely next tokens, and the caches.
+        """
+        import torch
+        import transformers
+
+        places = (mask.cumsum(1) - 1).clamp(min=0)[:, -ids.shape[1] :]
+        results: list[Any] = []
+        tokens, present = ids[:, -1:], self.empty(len(ids), mask.shape[1])
+        if self.model is not None:
+            cache = transformers.DynamicCache()
+            for layer in range(len(past) // 2):
+                cache.update(past[2 * layer], past[2 * layer + 1], layer)
+            with torch.no_grad():
+                out = self.model(
+                    input_ids=ids,
+                    attention_mask=mask,
+                    past_key_values=cache,
+                    use_cache=True,
+                    return_dict=True,
+                    **({"position_ids": places} if positions else {}),
+                    **({"logits_to_keep": 1} if self.last else {}),
+                )
+            tokens = out.logits[:, -1:].argmax(-1)
+            layers = out.past_key_values.layers
+            present = [part for layer in layers for part in (layer.keys, layer.values)]
+            results = [out.logits, *present]
+
+        def buffered(tensor: Any) -> Any:
+            rows = max(buffer - tensor.shape[2], 0) if tensor.dim() == 4 else 0
+            return torch.nn.functional.pad(tensor, (0, 0, 0, rows)) if rows else tensor
+
+        given = [ids, mask, *([places] if positions else []), *past]
+        self.cases[name] = [buffered(one) for one in given], [buffered(one) for one in results]
+        return tokens, present
+
+    def make(self, positions: bool, buffers: bool) -> None:
+        """Record a prompt, two tokens, and a part of several tokens."""
+        import torch
+
+        random = torch.Generator().manual_seed(0)
+        ids = torch.randint(self.vocabulary, (2, PROMPT), generator=random)
+        mask = torch.ones_like(ids)
+        # GroupQueryAttention takes padding at the end only, where results do not count.
+        if not buffers:
+            mask[1, : PROMPT - SHORT] = 0
+        tokens, past = self.call("prompt", ids, mask, self.empty(2, 0), positions)
+        for step in (1, 2):
+            mask = torch.cat([mask, torch.ones_like(tokens)], 1)
+            buffer = BUFFER if buffers and step == 2 else 0
+            tokens, past = self.call(f"token-{step}", tokens, mask, past, positions, buffer)
+        # Several tokens behind a past: GroupQueryAttention takes them of one text only.
+        texts = 1 if buffers else 2
+        ids = torch.randint(self.vocabulary, (texts, PART), generator=random)
+        mask = torch.cat([mask[:texts], torch.ones_like(ids)], 1)
+        self.call("part", ids, mask, [one[:texts] for one in past], positions)
+
+
+def loaded(folder: str, captured: Any) -> Any:
+    """Return the model with its weights."""
+    import transformers
+
+    release = tuple(int(part) for part in transformers.__version__.split(".")[:2])
+    typed = {"dtype" if release >= (4, 56) else "torch_dtype": next(captured.parameters()).dtype}
+    for kind in attentions(captured.config):
+        try:
+            return transformers.AutoModelForCausalLM.from_pretrained(
+                folder,
+                local_files_only=True,
+                trust_remote_code=False,
+                attn_implementation=kind,
+                **typed,
+            ).eval()
+        except ValueError as error:
+            problem = error
+    raise problem
+
+
+def record(
+    folder: str,
+    request: dict[str, Any],
+    model: Any,
+    program: Any,
+    sizes: list[list[int]],
+    positions: bool,
+) -> str | None:
+    """Write calls, with the values of the checkpoint if it can run.
+
+    Return the reason if it cannot.
+    """
+    import safetensors.torch
+
+    wanted = request["record"] == "values"
+    missing = too_large(model) if wanted else None
+    settings = positions, request["buffers"]
+    recorded = None
+    if wanted and missing is None:
+        try:
+            recorded = Calls(loaded(folder, model), sizes, model, request["last"])
+            recorded.make(*settings)
+        except Exception as error:
+            recorded, missing = None, f"PyTorch does not run the checkpoint: {reason(error)}"
+    if recorded is None:
+        recorded = Calls(None, sizes, model, request["last"])
+        recorded.make(*settings)
+    signature = program.graph_signature
+    tensors, described = {}, []
+    for name, (given, results) in recorded.cases.items():
+        inputs = dict(zip(signature.user_inputs, given, strict=True))
+        values = {f"input/{key}": one for key, one in inputs.items()}
+        values |= {f"output/{at}": one for at, one in enumerate(results)}
+        tensors |= {f"{name}/{key}": one.contiguous().clone() for key, one in values.items()}
+        outputs = list(signature.user_outputs) if results else None
+        described.append({"name": name, "inputs": list(inputs), "outputs": outputs, "states": []})
+    metadata = {"format": "onnxport-expected/1", "cases": json.dumps(described), "complex": "[]"}
+    path = os.path.splitext(request["program"])[0] + ".expected.safetensors"
+    safetensors.torch.save_file(tensors, path, metadata)
+    return missing

@@ -1,0 +1,46 @@
+//! Attention over caches in buffers, as ONNX Runtime's `GroupQueryAttention` computes it.
+//!
+//! `onnxport llm --provider cuda` captures the attention of a decoder as this operator.
+
+use onnxport_sdk::prelude::*;
+
+/// The operator's attention is causal. `lengths` has the index of the last token of each text, and `total` the number of
+/// tokens of the longest one. Keys and values are appended to the caches, or written to them in place where these are
+/// longer than the text. A sink is a score of no key, one for each head, which takes a part of the attention.
+///
+/// <https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md#com.microsoft.GroupQueryAttention>
+#[lowering("onnxport.group_query_attention.default")]
+fn group_query_attention(
+    cx: &Lower,
+    query: Value,
+    key: Value,
+    value: Value,
+    past_key: Value,
+    past_value: Value,
+    lengths: Value,
+    total: Value,
+    num_heads: i64,
+    kv_num_heads: i64,
+    scale: f64,
+    window: i64,
+    softcap: f64,
+    sinks: Option<Value>,
+) -> Res<(Value, Value, Value)> {
+    let mut node = cx.op_in("com.microsoft", 1, "GroupQueryAttention");
+    for input in [query, key, value, past_key, past_value, lengths, total] {
+        node = node.input(input);
+    }
+    if let Some(sinks) = sinks {
+        // Behind the tables of the rotary embedding, positions and a bias, which it does without.
+        node = (0..4).fold(node, |node, _| node.maybe(None)).input(sinks);
+    }
+    node = node.int("num_heads", num_heads).int("kv_num_heads", kv_num_heads).float("scale", scale);
+    if window > 0 {
+        node = node.int("local_window_size", window);
+    }
+    if softcap > 0.0 {
+        node = node.float("softcap", softcap);
+    }
+    let [out, present_key, present_value] = node.outs();
+    Ok((out, present_key, present_value))
+}

@@ -1,0 +1,154 @@
+"""Caches in buffers: `GroupQueryAttention` generates what transformers generates."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+import torch
+from transformers import masking_utils as masks
+
+from tests.python.llm import checkpoints, scripts
+from tests.python.llm.test_llm import STEPS, expected, llm, refusal
+
+BUFFER = 24
+# All whose attention goes through the interface of transformers: grouped heads, norms of heads,
+# softcaps, sliding windows in some and in all layers, fused projections, learned positions.
+FAMILIES = ["llama", "qwen3", "gemma2", "gemma3", "mistral", "phi3", "gpt2"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The converted folder of a family, made once."""
+    made: dict[str, Path] = {}
+
+    def make(family: str) -> Path:
+        if family not in made:
+            root = tmp_path_factory.mktemp(family)
+            checkpoint = checkpoints.save(checkpoints.build(family), root / "checkpoint")
+            said = llm(checkpoint, root / "out", "--provider", "cuda", "--context", "64")
+            assert said["verification"]["values_compared"] is True
+            made[family] = root / "out"
+        return made[family]
+
+    return make
+
+
+def texts() -> tuple[torch.Tensor, torch.Tensor]:
+    """Two prompts, the second filled on the left, as `generate` wants it."""
+    generator = torch.Generator().manual_seed(3)
+    ids = torch.randint(4, checkpoints.VOCABULARY, (2, 9), generator=generator)
+    mask = torch.ones_like(ids)
+    mask[1, :3] = 0
+    return ids * mask, mask
+
+
+def generated(path: Path, ids, mask, *, buffers: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Tokens and logits of the model, whose texts are filled on the right."""
+    session = ort.InferenceSession(path, providers=["CPUExecutionProvider"])
+    names = [one.name for one in session.get_outputs()]
+    inputs = {one.name: one for one in session.get_inputs()}
+    lengths = mask.sum(1).numpy()
+    width = ids.shape[1]
+    rows = np.zeros((len(ids), width), np.int64)
+    seen = np.zeros((len(ids), width), np.int64)
+    for row, length in enumerate(lengths):
+        rows[row, :length] = ids[row, width - length :].numpy()
+        seen[row, :length] = 1
+    past = {
+        name: np.full(
+            (len(ids), one.shape[1], BUFFER if buffers else 0, one.shape[3]), 7, np.float32
+        )
+        for name, one in inputs.items()
+        if name.startswith("past_key_values.")
+    }
+    last = lengths - 1
+    tokens, logits = [], []
+    for _ in range(STEPS):
+        feeds = {"input_ids": rows, "attention_mask": seen, **past}
+        if "position_ids" in inputs:
+            positions = np.maximum(seen.cumsum(1) - 1, 0)
+            feeds["position_ids"] = positions[:, -rows.shape[1] :]
+        out = dict(zip(names, session.run(None, feeds), strict=True))
+        logits.append(out["logits"][np.arange(len(rows)), last])
+        rows = logits[-1].argmax(-1)[:, None]
+        tokens.append(rows[:, 0])
+        seen = np.concatenate([seen, np.ones_like(rows)], 1)
+        last = np.zeros_like(lengths)
+        past = {name: out[name.replace("past_key_values", "present")] for name in past}
+        shapes = {one.shape[2] for one in past.values()}
+        assert shapes == {BUFFER if buffers else seen.shape[1] - 1}
+    return np.stack(tokens, 1), np.stack(logits, 1)
+
+
+@pytest.mark.parametrize("buffers", [False, True], ids=["grown", "buffers"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_texts_of_several_lengths_are_generated(folder, family, buffers):
+    ids, mask = texts()
+    tokens, logits = expected(checkpoints.build(family), ids, mask)
+    own_tokens, own_logits = generated(folder(family) / "model.onnx", ids, mask, buffers=buffers)
+    np.testing.assert_array_equal(own_tokens, tokens)
+    np.testing.assert_allclose(own_logits, logits, rtol=1e-3, atol=1e-4)
+
+
+def test_each_layer_is_a_node_with_its_window(folder):
+    def nodes(family: str) -> list[onnx.NodeProto]:
+        model = onnx.load(folder(family) / "model.onnx", load_external_data=False)
+        found = [node for node in model.graph.node if node.op_type == "GroupQueryAttention"]
+        assert not [node for node in model.graph.node if node.op_type == "Softmax"]
+        return found
+
+    def stated(node: onnx.NodeProto) -> dict:
+        return {one.name: onnx.helper.get_attribute_value(one) for one in node.attribute}
+
+    first, second = map(stated, nodes("gemma2"))
+    assert (first["local_window_size"], "local_window_size" in second) == (4, False)
+    assert (first["softcap"], second["softcap"]) == (50.0, 50.0)
+    llama = stated(nodes("llama")[0])
+    assert (llama["num_heads"], llama["kv_num_heads"]) == (4, 2)
+
+
+def test_the_configuration_shares_buffers(folder):
+    config = json.loads((folder("llama") / "genai_config.json").read_text())
+    assert config["search"]["past_present_share_buffer"] is True
+    assert config["model"]["decoder"]["session_options"]["provider_options"] == [{"cuda": {}}]
+    assert "filled up at their end" in (folder("llama") / "README.md").read_text()
+
+
+def test_attention_that_the_operator_does_not_compute_is_refused(tmp_path):
+    checkpoint = checkpoints.save(checkpoints.build("bloom"), tmp_path / "bloom")
+    error = refusal(checkpoint, tmp_path / "out", 3, "--provider", "cuda")
+    assert error["code"] == "OP651"
+    assert "interface of transformers" in error["message"]
+    error = refusal(checkpoint, tmp_path / "out", 2, "--provider", "cuda", "--target", "onnx")
+    assert error["code"] == "OP001"
+
+
+def test_windows_are_found_in_masks():
+    script = scripts.load("group_query")
+    assert script.window_of(masks.causal_mask_function) == 0
+    for window in (1, 2, 4, 100, 4096, 40000):
+        assert script.window_of(masks.sliding_window_causal_mask_function(window)) == window
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        masks.bidirectional_mask_function,
+        masks.chunked_causal_mask_function(64, torch.zeros(1, dtype=torch.int64)),
+        masks.or_masks(masks.causal_mask_function, lambda _b, _h, q, kv: (q < 8) & (kv < 8)),
+        masks.and_masks(
+            masks.causal_mask_function, lambda _b, _h, q, kv: (kv % 2 == 0) | (q == kv)
+        ),
+        masks.and_masks(masks.causal_mask_function, lambda _b, _h, q, kv: kv < 5000),
+    ],
+    ids=["bidirectional", "chunks", "prefix", "holes", "a limit"],
+)
+def test_other_masks_are_refused(mask):
+    script = scripts.load("group_query")
+    with pytest.raises(scripts.Refused):
+        script.window_of(mask)

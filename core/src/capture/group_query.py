@@ -24,6 +24,7 @@ NEUTRAL = {
     "num_items_in_batch",
     "output_attentions",
     "output_hidden_states",
+    "output_router_logits",
     "position_ids",
     "return_dict",
     "use_cache",
@@ -153,7 +154,8 @@ def attend(
     """Compute the attention of a layer, as the functions of transformers do."""
     import torch
 
-    unknown = [name for name, one in rest.items() if name not in NEUTRAL and one is not None]
+    stated = {name for name, one in rest.items() if one is not None and one is not False}
+    unknown = sorted(stated - NEUTRAL)
     if unknown or dropout:
         raise not_causal(f"`{type(module).__name__}` states {', '.join(unknown) or 'a dropout'}")
     if not isinstance(attention_mask, Causal):

@@ -66,8 +66,9 @@ def serve(folder: Path, server: ModuleType, wanted: list[int]) -> str:
     """Return how a folder generates in onnxruntime-genai."""
     path = folder / "genai_config.json"
     config = json.loads(path.read_text())
-    # No token ends the text.
-    config["model"]["eos_token_id"] = [checkpoints.VOCABULARY + 1]
+    # No token of the text ends it.
+    unused = min(set(range(checkpoints.VOCABULARY)) - set(wanted))
+    config["model"]["eos_token_id"] = [unused]
     path.write_text(json.dumps(config))
     try:
         settings = server.Config(str(folder))

@@ -119,7 +119,7 @@ pub enum LlmProvider {
     Cuda,
     /// WebGPU
     Webgpu,
-    /// DirectML
+    /// GPUs with DirectX 12
     Dml,
 }
 
@@ -241,9 +241,10 @@ impl Request for LlmRequest {
             let problem = Diagnostic::warning(Code::VERIFY_REFERENCE, message);
             diagnostics.push(Diagnostic { severity: Severity::Note, ..problem });
         }
-        let verification = match self.no_verify {
-            true => None,
-            false => self.execute(host, &folder, &decoder, progress, &mut diagnostics)?,
+        let verification = if self.no_verify {
+            None
+        } else {
+            self.execute(host, &folder, &decoder, progress, &mut diagnostics)?
         };
         let copied = files::copy(&self.checkpoint, &folder)?;
         if let (LlmTarget::Genai, Some(context)) = (self.target, context) {

@@ -154,7 +154,7 @@ impl Session for Loaded {
         let expected =
             expected.iter().filter_map(|view| Some((view.name.lent(), Expected::from_view(view)?)));
         let mut tell = |name: &str, found: &Measurement| {
-            measured.push(name, &found.metrics, &found.spread, &found.first)
+            measured.push(name, &found.metrics, &found.spread, &found.first);
         };
         let mut meter = Meter { expected: expected.collect(), tell: &mut tell };
         self.hand_over(inputs, &mut meter, outputs)

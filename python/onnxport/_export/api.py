@@ -87,7 +87,7 @@ def export(
             lowerings. `docs/python.md` describes them.
         report: Write a report in Markdown into `artifacts_dir`, also when the export fails. A path
             is that of the report: `.md`, `.html`, or `.sarif` for problems with code locations.
-        optimize: Apply the standard rules, which never change a result, and fold constants.
+        optimize: Apply the standard rules within their error bounds, and fold constants.
         verify: Run the model before it is written, and compare it with the exported program, and
             that with the module; `"program"` leaves out the module. See `ONNXProgram.verify`.
         profile: Print how long each stage took; at a path, write a trace of the conversion.

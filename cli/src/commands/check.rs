@@ -2,7 +2,7 @@
 
 use clap::Args;
 use onnxport_requests::check::{CheckRequest, Obstacles};
-use onnxport_requests::profile::Profiling;
+use onnxport_requests::profiling::Profiling;
 use onnxport_requests::{Hosted, Request, value};
 use schemars::JsonSchema;
 use serde::Deserialize;

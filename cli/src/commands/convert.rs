@@ -4,7 +4,7 @@ use clap::Args;
 use onnxport_core::Trace;
 use onnxport_requests::convert::{ConvertRequest, Done};
 use onnxport_requests::export::{Export, Unwritten};
-use onnxport_requests::profile::Profiling;
+use onnxport_requests::profiling::Profiling;
 use onnxport_requests::writing::Planned;
 use onnxport_requests::{Hosted, Request};
 use schemars::JsonSchema;

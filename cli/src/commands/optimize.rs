@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use onnxport_core::diagnose::Report;
 use onnxport_requests::optimize::{OptimizeRequest, Optimized};
-use onnxport_requests::profile::Profiling;
+use onnxport_requests::profiling::Profiling;
 use onnxport_requests::{Hosted, Request};
 
 use super::optimising;

@@ -6,7 +6,7 @@ use clap::Args;
 use onnxport_core::diagnose::Report;
 use onnxport_core::write::{self, PackageReport};
 use onnxport_requests::package::{Done, PackageRequest, Packaged, PackagedModel, gather};
-use onnxport_requests::profile::Profiling;
+use onnxport_requests::profiling::Profiling;
 use onnxport_requests::writing::Planned;
 use onnxport_requests::{Hosted, Request};
 use schemars::JsonSchema;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use onnxport_core::Trace;
-use onnxport_requests::profile::Profiling;
+use onnxport_requests::profiling::Profiling;
 
 use crate::outcome::{CommandResult, Outcome};
 

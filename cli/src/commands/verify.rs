@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use onnxport_requests::Hosted;
-use onnxport_requests::profile::Profiling;
+use onnxport_requests::profiling::Profiling;
 use onnxport_requests::verify::{InMemory, Verified, VerifyRequest};
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::decomposing::Decomposing;
 use crate::levels::{Levels, has_error};
-use crate::profile::Profiling;
+use crate::profiling::Profiling;
 use crate::progress::Progress;
 use crate::{Request, optimizing};
 

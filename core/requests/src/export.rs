@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::axes::{Axis, DynamicAxis, PortNames};
 use crate::converting::Converting;
 use crate::levels::{Levels, has_error};
-use crate::profile::Profiling;
+use crate::profiling::Profiling;
 use crate::progress::Progress;
 use crate::verifying::Checked;
 use crate::weights::Binding;

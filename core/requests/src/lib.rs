@@ -116,7 +116,7 @@ pub mod optimizing;
 pub mod package;
 pub mod plugins;
 pub mod precision;
-pub mod profile;
+pub mod profiling;
 pub mod progress;
 pub mod reference;
 pub mod run;

@@ -16,7 +16,7 @@ use crate::Request;
 use crate::holding::{Held, Holding};
 use crate::object::wrong;
 use crate::optimizing::Optimizing;
-use crate::profile::Profiling;
+use crate::profiling::Profiling;
 use crate::progress::Progress;
 use crate::target::Targeting;
 use crate::writing::Places;

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Request;
 use crate::object::needs;
-use crate::profile::Profiling;
+use crate::profiling::Profiling;
 use crate::progress::Progress;
 use crate::reference::Referring;
 use crate::runtime::{RuntimeOptions, consult, execute};

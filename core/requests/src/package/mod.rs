@@ -35,7 +35,7 @@ use crate::axes::{Axis, PortNames};
 use crate::converting::Converting;
 use crate::export::Plan;
 use crate::levels::{Levels, has_error};
-use crate::profile::Profiling;
+use crate::profiling::Profiling;
 use crate::progress::Progress;
 use crate::value::Parsed;
 use crate::verifying::Checked;

@@ -37,7 +37,7 @@ pub(crate) enum Command {
     /// List everything in a program that onnxport cannot convert
     Check(Box<check::Arguments>),
     /// Show the contents of a .pt2, .onnx or weight file
-    Inspect(inspect::Arguments),
+    Inspect(Box<inspect::Arguments>),
     /// Run a model and compare its outputs with PyTorch's
     Verify(Box<verify::Arguments>),
     /// Find the first node or optimizer step whose results diverge

@@ -16,7 +16,7 @@ pub(crate) fn run(command: &Command, progress: &Progress) -> CommandResult {
     match command {
         Command::Convert(arguments) => convert::run(arguments, progress),
         Command::Check(arguments) => check::run(arguments, progress),
-        Command::Inspect(arguments) => inspect::run(arguments),
+        Command::Inspect(arguments) => inspect::run(arguments, progress),
         Command::Verify(arguments) => verify::run(arguments, progress),
         Command::Bisect(arguments) => bisect::run(arguments, progress),
         Command::Diff(arguments) => diff::run(arguments, progress),

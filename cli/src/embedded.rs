@@ -103,6 +103,7 @@ fn parse(name: &str, object: &Map<String, Value>) -> Result<args::Command, Diagn
         "check" => return Ok(args::Command::Check(Box::new(request("check", object)?))),
         "convert" => return Ok(args::Command::Convert(Box::new(request("convert", object)?))),
         "diff" => return Ok(args::Command::Diff(Box::new(request("diff", object)?))),
+        "inspect" => return Ok(args::Command::Inspect(Box::new(request("inspect", object)?))),
         "llm" => return Ok(args::Command::Llm(Box::new(request("llm", object)?))),
         "optimize" => return Ok(args::Command::Optimize(Box::new(request("optimize", object)?))),
         "package" => return Ok(args::Command::Package(Box::new(request("package", object)?))),

@@ -1,25 +1,24 @@
 //! `onnxport inspect`.
 
-pub(crate) mod beside;
-
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
 
 use clap::Args;
+use onnxport_core::Host;
 use onnxport_core::diagnose::{Code, Diagnostic};
 use onnxport_core::inspect::{
-    DimSummary, FileKind, InputSummary, ModelSummary, OpSummary, ProgramSummary, ValueSummary, WeightTable,
+    DimSummary, InputSummary, ModelSummary, OpSummary, ProgramSummary, ValueSummary,
 };
-use onnxport_core::ir::opset::DEFAULT_OPSET;
-use onnxport_core::pipeline;
-use onnxport_core::weights::WeightSet;
-use onnxport_core::write::manifest::{self, Listed};
-use onnxport_requests::Plugins;
+use onnxport_core::write::manifest::Listed;
+use onnxport_requests::inspect::{Comparison, InspectRequest, Inspected, Row, SECTIONS};
+use onnxport_requests::{Hosted, Request};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use crate::exit::Exit;
-use crate::format::{bad, bold, bytes, count, good, limited, plain, table};
+use crate::format::{bad, bold, bytes, count, faint, good, limited, plain, table};
 use crate::outcome::{CommandResult, Outcome};
 use crate::plugins;
+use crate::progress::Progress;
 use crate::sizes;
 use crate::tensors;
 
@@ -27,89 +26,76 @@ use crate::tensors;
 const SHOWN: usize = 20;
 
 /// Arguments of `inspect`.
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Deserialize, JsonSchema)]
 pub(crate) struct Arguments {
-    /// A .pt2 or .onnx file, or weights: .safetensors, an index of shards, a torch.save checkpoint, or a folder of
-    /// these
-    file: PathBuf,
-    /// A second file to compare with: shows the differences, and with `--all` everything
-    #[arg(conflicts_with_all = ["weights", "manifest"])]
-    other: Option<PathBuf>,
     /// Show every operator, guard and tensor
     #[arg(long)]
+    #[serde(default)]
     all: bool,
-    /// Show every tensor: its source, its view of it, its size, and the tensors that share storage. This is the default
-    /// for weight files
-    #[arg(long, conflicts_with = "manifest")]
-    weights: bool,
-    /// The checkpoint entry that holds the weights, with dots between levels
-    #[arg(long, value_name = "KEY")]
-    weights_key: Option<String>,
-    /// Check the files of a model against FILE.sha256, written by `convert --manifest`
-    #[arg(long)]
-    manifest: bool,
     #[command(flatten)]
-    plugins: Plugins,
+    #[serde(flatten)]
+    hosted: Hosted<InspectRequest>,
 }
 
 /// Describes a file.
-pub(crate) fn run(arguments: &Arguments) -> CommandResult {
-    if arguments.manifest {
-        return check(&arguments.file);
-    }
-    let shown = if arguments.all { usize::MAX } else { SHOWN };
-    if let Some(other) = &arguments.other {
-        let host = plugins::host(&arguments.plugins)?;
-        return Ok(beside::compare((&arguments.file, other), &host, shown, arguments.all)?);
-    }
-    let kind = FileKind::of(&arguments.file);
-    if arguments.weights || kind == FileKind::Weights {
-        return weights(arguments, kind, shown);
-    }
-    if kind == FileKind::Model {
-        let summary = ModelSummary::read(&arguments.file)?;
-        return Ok(Outcome::text(model(&summary, shown)).with("model", &summary));
-    }
-    let archive = pipeline::read(&arguments.file)?;
-    let host = plugins::host(&arguments.plugins)?;
-    let summary = ProgramSummary::from_archive(&archive, &host, DEFAULT_OPSET);
-    Ok(Outcome::text(program(&summary, shown)).with("program", &summary))
-}
-
-/// Shows every tensor of a file.
-fn weights(arguments: &Arguments, kind: FileKind, shown: usize) -> CommandResult {
-    let table = match kind {
-        FileKind::Program => WeightTable::from(&pipeline::read(&arguments.file)?.program),
-        FileKind::Model => WeightTable::read_model(&arguments.file)?,
-        FileKind::Weights => {
-            let paths = std::slice::from_ref(&arguments.file);
-            WeightTable::from(&WeightSet::open(paths, arguments.weights_key.as_deref())?)
+pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
+    let Arguments { all, hosted: Hosted { request, plugins } } = arguments;
+    let host = if request.uses_plugins() { plugins::host(plugins)? } else { Host::new(&[])? };
+    let shown = if *all { usize::MAX } else { SHOWN };
+    Ok(match request.run(&host, &mut progress.clone())? {
+        Inspected::Program(summary) => Outcome::text(program(&summary, shown)).with("program", &summary),
+        Inspected::Model(summary) => Outcome::text(model(&summary, shown)).with("model", &summary),
+        Inspected::Weights(table) => {
+            let mut outcome = Outcome::text(tensors::text(&table, shown)).with("weights", &table);
+            if let Err(report) = table.check() {
+                outcome.exit = Exit::of(&report);
+                outcome.report = report;
+            }
+            outcome
         }
-    };
-    let mut outcome = Outcome::text(tensors::text(&table, shown)).with("weights", &table);
-    if let Err(report) = table.check() {
-        outcome.exit = Exit::of(&report);
-        outcome.report = report;
-    }
-    Ok(outcome)
+        Inspected::Manifest(files) => manifest(&files),
+        Inspected::Compared(compared) => {
+            let paths = std::iter::once(&request.file).chain(&request.other);
+            let files: Vec<String> = paths.map(|path| path.display().to_string()).collect();
+            comparison(&files, &compared, shown, *all)
+        }
+    })
 }
 
-/// Checks files against the hashes in the manifest beside the model.
-fn check(model: &Path) -> CommandResult {
-    let files = manifest::check(&manifest::path_of(model))?;
+/// Describes the files in a manifest.
+fn manifest(files: &[Listed]) -> Outcome {
     let row = |file: &Listed| match &file.problem {
         None => vec![good("ok  "), file.name.clone()],
         Some(problem) => vec![bad("FAIL"), file.name.clone(), problem.clone()],
     };
     let text = table(&files.iter().map(row).collect::<Vec<_>>());
     let wrong = files.iter().filter(|file| file.problem.is_some()).count();
-    let mut outcome = Outcome::text(text).with("manifest", &files);
+    let mut outcome = Outcome::text(text).with("manifest", files);
     if wrong > 0 {
         let message = format!("{} do not match the manifest", count(wrong, "file"));
         outcome.report = Diagnostic::error(Code::WRITE_MANIFEST, message).into();
         outcome.exit = Exit::of(&outcome.report);
     }
-    Ok(outcome)
+    outcome
+}
+
+/// Describes the facts about two files; `all` also shows equal ones.
+fn comparison(files: &[String], compared: &Comparison, shown: usize, all: bool) -> Outcome {
+    let mut out = String::new();
+    // Writing to a String cannot fail.
+    for (letter, file) in ["a", "b"].iter().zip(files) {
+        let _ = writeln!(out, "{}  {file}", bold(letter));
+    }
+    for section in SECTIONS {
+        let side = |side: &Option<String>| side.as_deref().map_or_else(|| faint("-"), plain);
+        let listed = compared.rows.iter().filter(|row| row.section == section && (all || row.differs()));
+        let lines: Vec<Vec<String>> =
+            listed.map(|row| vec![plain(&row.name), side(&row.a), side(&row.b)]).collect();
+        limited(&mut out, section, lines.into_iter(), shown);
+    }
+    let differences: Vec<&Row> = compared.differences().collect();
+    let _ = writeln!(out, "{}, {} the same", count(differences.len(), "difference"), compared.same);
+    Outcome::text(out).with("files", files).with("differences", differences).with("same", compared.same)
 }
 
 fn program(summary: &ProgramSummary, shown: usize) -> String {

@@ -185,6 +185,7 @@ fn keywords_are_the_properties_of_requests() {
         ("check", object::properties::<crate::commands::check::Arguments>()),
         ("convert", object::properties::<crate::commands::convert::Arguments>()),
         ("diff", object::properties::<Hosted<DiffRequest>>()),
+        ("inspect", object::properties::<crate::commands::inspect::Arguments>()),
         ("llm", object::properties::<Hosted<LlmRequest>>()),
         ("optimize", object::properties::<Hosted<OptimizeRequest>>()),
         ("package", object::properties::<crate::commands::package::Arguments>()),

@@ -25,6 +25,7 @@ use onnxport_core::trace::StageMemory;
 use onnxport_core::verify::Verification;
 use onnxport_core::write::manifest::Listed;
 use onnxport_core::{Run, WritePlan, taps};
+use onnxport_requests::inspect::Row;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};

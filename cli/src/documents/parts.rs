@@ -21,17 +21,6 @@ impl From<&Port> for PortJson {
     }
 }
 
-/// A line of the comparison of two files.
-#[derive(JsonSchema, Serialize)]
-pub(crate) struct Row {
-    pub(crate) section: &'static str,
-    pub(crate) name: String,
-    /// The value in the first file; `None` if it has none.
-    pub(crate) a: Option<String>,
-    /// The value in the second file.
-    pub(crate) b: Option<String>,
-}
-
 /// An input and an output that hold one buffer before and after a call.
 #[derive(Debug, JsonSchema, Serialize)]
 pub(crate) struct StateJson {

@@ -73,6 +73,22 @@
 //! # }
 //! ```
 //!
+//! ```
+//! use onnxport_core::{Host, Report};
+//! use onnxport_requests::{InspectRequest, Inspected, Request};
+//!
+//! # fn main() -> Result<(), Report> {
+//! # let program = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/mlp/mlp.pt2");
+//! let host = Host::new(&[&onnxport_aten::ROOT])?;
+//! let Inspected::Program(summary) = InspectRequest::new(program).run(&host, &mut ())? else { return Ok(()) };
+//! for input in &summary.inputs {
+//!     println!("{}: {}", input.name, input.ty);
+//! }
+//! assert!(summary.ops.iter().all(|op| op.provider.is_some()));
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! The last argument lets the caller watch the [progress](Progress) and cancel the work; `()` does neither. A problem
 //! that prevents a command from running is a [`Report`](onnxport_core::Report). Findings about the model are in the
 //! outcome. Nothing is printed.
@@ -107,6 +123,7 @@ pub mod export;
 pub mod feeding;
 pub mod functions;
 pub mod holding;
+pub mod inspect;
 pub mod levels;
 pub mod llm;
 pub mod metadata;
@@ -138,6 +155,7 @@ pub use bind::BindRequest;
 pub use check::{CheckRequest, Obstacles};
 pub use convert::{ConvertRequest, Converted};
 pub use diff::{DiffRequest, Differences};
+pub use inspect::{InspectRequest, Inspected};
 pub use llm::{Exported, LlmRequest};
 pub use optimize::{OptimizeRequest, Optimized};
 pub use package::{PackageRequest, Packaged};

@@ -19,6 +19,15 @@ pub(crate) fn needs(name: &str, is_given: bool, given: &[(&str, bool)]) -> Resul
     }
 }
 
+/// Fails if two of the options `given` are used, which exclude each other.
+pub(crate) fn excludes(given: &[(&str, bool)]) -> Result<(), Diagnostic> {
+    let mut used = given.iter().filter(|(_, given)| *given);
+    match (used.next(), used.next()) {
+        (Some((a, _)), Some((b, _))) => Err(wrong(format!("`{a}` cannot be used with `{b}`"))),
+        _ => Ok(()),
+    }
+}
+
 /// The properties of a request by their names, each a JSON schema, in the order of the options.
 pub fn properties<R: JsonSchema>() -> Map<String, Value> {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);

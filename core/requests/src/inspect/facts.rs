@@ -1,7 +1,6 @@
-//! The contents of two files, side by side.
+//! Facts about the contents of two files, side by side.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::path::Path;
 
 use onnxport_core::diagnose::Report;
@@ -11,10 +10,8 @@ use onnxport_core::inspect::{
 use onnxport_core::ir::opset::DEFAULT_OPSET;
 use onnxport_core::weights::WeightSet;
 use onnxport_core::{Host, pipeline};
-
-use crate::documents::Row;
-use crate::format::{bold, count, faint, limited, plain};
-use crate::outcome::Outcome;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// A fact about the contents of a file.
 struct Fact {
@@ -23,8 +20,8 @@ struct Fact {
     value: String,
 }
 
-/// The sections, in the order in which they are shown.
-const SECTIONS: [&str; 12] = [
+/// The parts of the contents, in the order in which they are shown.
+pub const SECTIONS: [&str; 12] = [
     "file",
     "operator sets",
     "inputs",
@@ -39,30 +36,29 @@ const SECTIONS: [&str; 12] = [
     "operators",
 ];
 
-/// Compares the contents of two files; `all` also shows equal rows.
-pub(super) fn compare(
-    (a, b): (&Path, &Path),
-    host: &Host,
-    shown: usize,
-    all: bool,
-) -> Result<Outcome, Report> {
-    let (rows, same) = paired(facts(a, host)?, facts(b, host)?);
-    let differing = rows.iter().filter(|row| row.a != row.b).count();
-    let mut out = String::new();
-    // Writing to a String cannot fail.
-    let _ = writeln!(out, "{}  {}", bold("a"), a.display());
-    let _ = writeln!(out, "{}  {}", bold("b"), b.display());
-    for section in SECTIONS {
-        let side = |side: &Option<String>| side.as_deref().map_or_else(|| faint("-"), plain);
-        let listed = rows.iter().filter(|row| row.section == section && (all || row.a != row.b));
-        let lines: Vec<Vec<String>> =
-            listed.map(|row| vec![plain(&row.name), side(&row.a), side(&row.b)]).collect();
-        limited(&mut out, section, lines.into_iter(), shown);
+/// A fact about two files.
+#[derive(Clone, Debug, JsonSchema, PartialEq, Serialize)]
+pub struct Row {
+    /// The part of the contents, one of [`SECTIONS`].
+    pub section: &'static str,
+    /// The name of the fact, such as that of an input.
+    pub name: String,
+    /// The value in the first file; `None` if it has none.
+    pub a: Option<String>,
+    /// The value in the second file.
+    pub b: Option<String>,
+}
+
+impl Row {
+    /// Whether the files differ in this fact.
+    pub fn differs(&self) -> bool {
+        self.a != self.b
     }
-    let _ = writeln!(out, "{}, {same} the same", count(differing, "difference"));
-    let differences: Vec<&Row> = rows.iter().filter(|row| row.a != row.b).collect();
-    let files = [a, b].map(|path| path.display().to_string());
-    Ok(Outcome::text(out).with("files", files).with("differences", differences).with("same", same))
+}
+
+/// Returns the facts about two files, and the number of equal ones.
+pub(super) fn compare(a: &Path, b: &Path, host: &Host) -> Result<(Vec<Row>, usize), Report> {
+    Ok(paired(facts(a, host)?, facts(b, host)?))
 }
 
 /// Returns facts of the same section and name side by side, those of the first file first, and the number of equal
@@ -80,7 +76,7 @@ fn paired(a: Vec<Fact>, b: Vec<Fact>) -> (Vec<Row>, usize) {
             None => rows.push(Row { section, name, a: None, b: Some(value) }),
         }
     }
-    let same = rows.iter().filter(|row| row.a == row.b).count();
+    let same = rows.iter().filter(|row| !row.differs()).count();
     (rows, same)
 }
 

@@ -107,6 +107,7 @@ fn parse(name: &str, object: &Map<String, Value>) -> Result<args::Command, Diagn
         "llm" => return Ok(args::Command::Llm(Box::new(request("llm", object)?))),
         "optimize" => return Ok(args::Command::Optimize(Box::new(request("optimize", object)?))),
         "package" => return Ok(args::Command::Package(Box::new(request("package", object)?))),
+        "profile" => return Ok(args::Command::Profile(Box::new(request("profile", object)?))),
         "run" => return Ok(args::Command::Run(Box::new(request("run", object)?))),
         "weights bind" => {
             return Ok(args::Command::Weights(request::<BindRequest>("weights bind", object)?.into()));

@@ -1088,20 +1088,20 @@ class Profile(Command):
         dim: str | Sequence[str] | None = None,
         runs: int | None = None,
         threads: int | None = None,
-        by: Literal["operator", "module", "line", "node"] | None = None,
-        all: bool | None = None,
         executor: str | None = None,
         ort_library: _Path | None = None,
         executor_option: str | Sequence[str] | None = None,
         isolate: bool | None = None,
         timeout: str | float | None = None,
-        report: _Path | Sequence[_Path] | None = None,
         plugin: _Path | Sequence[_Path] | None = None,
         use: str | Sequence[str] | None = None,
         plugin_option: str | Sequence[str] | None = None,
         project: _Path | None = None,
         plugin_allow: _Path | None = None,
         on_plugin_panic: Literal["continue", "stop"] | None = None,
+        by: Literal["operator", "module", "line", "node"] | None = None,
+        all: bool | None = None,
+        report: _Path | Sequence[_Path] | None = None,
         json: bool | None = None,
         quiet: bool | None = None,
         verbose: int | None = None,
@@ -1130,8 +1130,6 @@ class Profile(Command):
             runs: How many times to run each model, after two warm-up runs.
             threads: How many threads the runtime may use within an operator; chosen by the
                 runtime by default.
-            by: Show only this breakdown.
-            all: Show every row.
             executor: The plugin to run the model: ort for ONNX Runtime, reference for
                 onnxport's own exact but slow evaluator, or a loaded plugin [default: the first
                 available].
@@ -1145,8 +1143,6 @@ class Profile(Command):
                 reported and ends nothing else.
             timeout: Time limit in seconds for loading the model and running all cases, and
                 for PyTorch to compute expected values (300 by default).
-            report: Also write a report to this file: .txt, .md, .json, .html, or .sarif for
-                problems only; can be repeated.
             plugin: A plugin library, or a folder of libraries with manifests; can be
                 repeated. Also read from ONNXPORT_PLUGIN_PATH.
             use: The plugin to use for an operator that several plugins lower, such as
@@ -1158,6 +1154,10 @@ class Profile(Command):
             plugin_allow: A list of libraries that may be loaded, as id = "SHA-256"; without
                 it, every library that you name may be.
             on_plugin_panic: What to do after a plugin panics.
+            by: Show only this breakdown.
+            all: Show every row.
+            report: Also write a report to this file: .txt, .md, .json, .html, or .sarif for
+                problems only; can be repeated.
             json: Print one JSON object instead of text.
             quiet: Print only results and problems.
             verbose: Show notes from plugins as well as warnings; repeat it for debug

@@ -189,6 +189,7 @@ fn keywords_are_the_properties_of_requests() {
         ("llm", object::properties::<Hosted<LlmRequest>>()),
         ("optimize", object::properties::<Hosted<OptimizeRequest>>()),
         ("package", object::properties::<crate::commands::package::Arguments>()),
+        ("profile", object::properties::<crate::commands::profile::Arguments>()),
         ("run", object::properties::<Hosted<RunRequest>>()),
         ("weights bind", object::properties::<onnxport_requests::BindRequest>()),
         ("verify", object::properties::<crate::commands::verify::Arguments>()),

@@ -89,6 +89,24 @@
 //! # }
 //! ```
 //!
+//! ```no_run
+//! use onnxport_core::{Host, Report};
+//! use onnxport_requests::{ProfileRequest, Request};
+//!
+//! # fn main() -> Result<(), Report> {
+//! let host = Host::new(&[&onnxport_ort::ROOT])?;
+//! let request = ProfileRequest { against: Some("after.onnx".into()), ..ProfileRequest::new("before.onnx") };
+//! let profiled = request.run(&host, &mut ())?;
+//! for row in &profiled.profile.operators {
+//!     println!("{:?}: {} µs per run", row.key, row.times.median);
+//! }
+//! if let Some(against) = &profiled.against {
+//!     println!("{} µs more or less", against.changes.total.difference);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! The last argument lets the caller watch the [progress](Progress) and cancel the work; `()` does neither. A problem
 //! that prevents a command from running is a [`Report`](onnxport_core::Report). Findings about the model are in the
 //! outcome. Nothing is printed.
@@ -133,6 +151,7 @@ pub mod optimizing;
 pub mod package;
 pub mod plugins;
 pub mod precision;
+pub mod profile;
 pub mod profiling;
 pub mod progress;
 pub mod reference;
@@ -160,6 +179,7 @@ pub use llm::{Exported, LlmRequest};
 pub use optimize::{OptimizeRequest, Optimized};
 pub use package::{PackageRequest, Packaged};
 pub use plugins::Plugins;
+pub use profile::{ProfileRequest, Profiled};
 pub use progress::{Deadline, Progress};
 pub use run::{Ran, RunRequest};
 pub use verify::{Verified, VerifyRequest};

@@ -3,8 +3,9 @@
 use std::fmt::Write;
 
 use onnxport_core::diagnose::Diagnostic;
-use onnxport_core::profile::{Change, Changes, ModulesFrom, NodeTimes, Profile, Row, Times, Verdict};
+use onnxport_core::profile::{Change, ModulesFrom, NodeTimes, Profile, Row, Times, Verdict};
 use onnxport_report::profile::{middle, share, time};
+use onnxport_requests::profile::Contrast;
 
 use super::{By, answers};
 use crate::format::{bold, count, faint, plain, table};
@@ -53,11 +54,11 @@ pub(super) fn profile(profile: &Profile, shown: &[By], most: usize) -> String {
 /// `OP713` if the only requested table needs metadata that the second model lacks.
 pub(super) fn changes(
     before: &Profile,
-    after: &Profile,
-    changes: &Changes,
+    against: &Contrast,
     shown: &[By],
     most: usize,
 ) -> Result<String, Diagnostic> {
+    let Contrast { profile: after, changes } = against;
     if let [by] = shown {
         answers(*by, after)?;
     }

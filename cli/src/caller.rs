@@ -3,11 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use onnxport_core::bisect::modules::{Caller as Python, Tell};
 use onnxport_core::diagnose::Diagnostic;
 use onnxport_core::write;
 use onnxport_requests::progress::{Deadline as Watched, Progress as Caller, Restart};
 
 use crate::deadline::Deadline;
+use crate::format::plain;
+use crate::guests;
 use crate::plugins;
 use crate::progress::Progress;
 
@@ -22,6 +25,18 @@ impl Caller for Progress {
 
     fn bytes(&mut self, stage: &str) -> Option<write::Progress> {
         Some(Arc::new(Progress::bytes(self, stage)))
+    }
+
+    fn steps(&mut self) -> Tell {
+        let progress = self.clone();
+        Arc::new(move |step: &str| {
+            progress.stage(plain(step));
+            progress.go_on().is_ok()
+        })
+    }
+
+    fn python(&self) -> Option<Python> {
+        guests::caller()
     }
 
     fn deadline(

@@ -100,6 +100,7 @@ pub fn verify(
 
 fn parse(name: &str, object: &Map<String, Value>) -> Result<args::Command, Diagnostic> {
     match name {
+        "bisect" => return Ok(args::Command::Bisect(Box::new(request("bisect", object)?))),
         "check" => return Ok(args::Command::Check(Box::new(request("check", object)?))),
         "convert" => return Ok(args::Command::Convert(Box::new(request("convert", object)?))),
         "diff" => return Ok(args::Command::Diff(Box::new(request("diff", object)?))),

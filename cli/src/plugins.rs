@@ -7,10 +7,9 @@ use std::sync::OnceLock;
 use onnxport_core::diagnose::{Code, Diagnostic, Report};
 use onnxport_core::host::{Absent, Host, PluginRoot, Search};
 use onnxport_core::session::HOST_ROOT;
-use onnxport_core::verify::{Executor, Runtime};
+use onnxport_core::verify::Executor;
 use onnxport_requests::Plugins;
 use onnxport_requests::runtime::{ORT, Running, RuntimeOptions};
-use serde_json::{Map, Value};
 
 use crate::again;
 use crate::guests::{Guests, guests};
@@ -49,18 +48,6 @@ pub(crate) fn linked() -> Vec<&'static PluginRoot> {
     LINKED.iter().chain(ADDED.get().into_iter().flatten()).copied().collect()
 }
 
-/// Returns the options about plugins, except for their libraries, by name.
-pub(crate) fn further(plugins: &Plugins) -> Map<String, Value> {
-    let without = Plugins { plugin: Vec::new(), ..plugins.clone() };
-    let changed = |name: &str, value: &Value| Some(value) != defaults().get(name);
-    let Ok(Value::Object(all)) = serde_json::to_value(&without) else { return Map::new() };
-    all.into_iter().filter(|(name, value)| changed(name, value)).collect()
-}
-
-fn defaults() -> Value {
-    serde_json::to_value(Plugins::default()).unwrap_or_default()
-}
-
 /// Creates the host with the bundled plugins and those that the user adds.
 pub(crate) fn host(plugins: &Plugins) -> Result<Host, Report> {
     let Guests { roots, choices } = guests();
@@ -74,11 +61,6 @@ pub(crate) fn host(plugins: &Plugins) -> Result<Host, Report> {
     };
     let linked: Vec<&PluginRoot> = linked().into_iter().chain(roots).collect();
     Host::with(&linked, &search)
-}
-
-/// Opens the runtime for models.
-pub(crate) fn runtime(host: &Host, running: &Running) -> Result<Runtime, Diagnostic> {
-    running.open(host, restart)
 }
 
 /// Creates the command of a process that runs models: this program again.

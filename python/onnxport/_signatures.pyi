@@ -36,7 +36,6 @@ class Bisect(Command):
         seed: int | None = None,
         dim: str | Sequence[str] | None = None,
         round_memory: str | int | None = None,
-        report: _Path | Sequence[_Path] | None = None,
         executor: str | None = None,
         ort_library: _Path | None = None,
         executor_option: str | Sequence[str] | None = None,
@@ -48,6 +47,7 @@ class Bisect(Command):
         project: _Path | None = None,
         plugin_allow: _Path | None = None,
         on_plugin_panic: Literal["continue", "stop"] | None = None,
+        report: _Path | Sequence[_Path] | None = None,
         json: bool | None = None,
         quiet: bool | None = None,
         verbose: int | None = None,
@@ -98,8 +98,6 @@ class Bisect(Command):
                 axis, such as batch=2 or x:0=2.
             round_memory: Memory budget for the values held at once; larger models are
                 compared in several rounds.
-            report: Also write a report to this file: .txt, .md, .json, .html, or .sarif for
-                problems only; can be repeated.
             executor: The plugin to run the model: ort for ONNX Runtime, reference for
                 onnxport's own exact but slow evaluator, or a loaded plugin [default: the first
                 available].
@@ -124,6 +122,8 @@ class Bisect(Command):
             plugin_allow: A list of libraries that may be loaded, as id = "SHA-256"; without
                 it, every library that you name may be.
             on_plugin_panic: What to do after a plugin panics.
+            report: Also write a report to this file: .txt, .md, .json, .html, or .sarif for
+                problems only; can be repeated.
             json: Print one JSON object instead of text.
             quiet: Print only results and problems.
             verbose: Show notes from plugins as well as warnings; repeat it for debug

@@ -1,181 +1,58 @@
 //! `onnxport bisect`.
 
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
-use onnxport_core::bisect::modules;
-use onnxport_core::bisect::passes::{self, Broken, Source, Steps};
-use onnxport_core::bisect::{self, Fault, Found, Options, Reference, Wrong};
-use onnxport_core::diagnose::{Code, Diagnostic, Report, Severity};
-use onnxport_core::ir::opset::DEFAULT_OPSET;
-use onnxport_core::lower::LowerOptions;
-use onnxport_core::optimise::{Level, OptimiseOptions};
-use onnxport_core::pipeline::{self, ConvertOptions};
-use onnxport_core::taps::{Recorded, Recording};
-use onnxport_core::verify::{Executor, Runtime};
-use onnxport_requests::Plugins;
-use onnxport_requests::feeding::Feeding;
-use onnxport_requests::optimizing::{self, Optimizing};
-use onnxport_requests::runtime::Running;
-use onnxport_requests::target::Targeting;
+use onnxport_core::Host;
+use onnxport_core::bisect::passes::{Broken, Steps};
+use onnxport_core::bisect::{Fault, Found, Wrong};
+use onnxport_core::diagnose::{Code, Diagnostic, Severity};
+use onnxport_requests::{BisectRequest, Bisected, Hosted};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
-use super::diff;
-use super::modules::ModuleArguments;
 use super::reports::{Contents, ReportArguments};
-use crate::deadline::Deadline;
+use super::{diff, modules};
 use crate::format::{bad, bold, count, good, plain};
 use crate::outcome::{CommandResult, Outcome};
 use crate::plugins;
 use crate::progress::Progress;
 
 /// Arguments of `bisect`.
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Deserialize, JsonSchema)]
 pub(crate) struct Arguments {
-    /// The ONNX model, or with --passes also an exported program; with --modules, an exported program
-    model: PathBuf,
-    /// What to compare the model with: a program with recorded intermediate values beside it, the recording itself,
-    /// another ONNX model, or the plugin of another runtime
-    #[arg(long, value_name = "PT2|SAFETENSORS|ONNX|PLUGIN", required_unless_present = "converts")]
-    against: Option<PathBuf>,
-    /// Run the program with PyTorch in the active Python and compare with its values instead of recorded ones. PyTorch
-    /// may execute code from the file: use it only for files that you would load yourself
-    #[arg(long, requires = "against", conflicts_with = "converts")]
-    record: bool,
-    /// Find the first rule, pass or legalization that changes the results
-    #[arg(long, group = "converts", conflicts_with = "against")]
-    passes: bool,
-    /// The plugin that compares values; it must also run the model. Values stay on its device, such as the GPU with
-    /// cuda-parity, and only the findings are copied back
-    #[arg(long, value_name = "PLUGIN", requires = "against", conflicts_with = "converts")]
-    comparer: Option<String>,
     #[command(flatten)]
-    modules: ModuleArguments,
-    /// Compare every value, including those after the first wrong node, and list them with --json; with --modules,
-    /// compare all modules
-    #[arg(long)]
-    all: bool,
-    /// The ONNX opset for --passes and --modules
-    #[arg(long, default_value_t = DEFAULT_OPSET, requires = "converts")]
-    opset: i64,
-    /// The optimizer level for --passes: 0, 1, 2 or target; the default is that of convert
-    #[arg(long, alias = "optimise", value_name = "LEVEL", value_parser = optimizing::levels(), requires = "passes")]
-    optimize: Option<Level>,
+    #[serde(flatten)]
+    hosted: Hosted<BisectRequest>,
     #[command(flatten)]
-    targeting: Targeting,
-    #[command(flatten)]
-    feeding: Feeding,
-    #[command(flatten)]
+    #[serde(flatten)]
     reports: ReportArguments,
-    #[command(flatten)]
-    runtime: Running,
-    #[command(flatten)]
-    plugins: Plugins,
 }
 
 /// Finds the first wrong node, the first wrong step, or the wrong modules.
 pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
-    if arguments.modules.modules {
-        progress.stage("converting modules by themselves");
-        let options = modules::Options {
-            opset: arguments.opset,
-            all: arguments.all,
-            once: arguments.modules.once,
-            plugins: arguments.plugins.plugin.clone(),
-            options: further(arguments),
-        };
-        let limit = arguments.runtime.options.limit();
-        return super::modules::run(&arguments.model, &options, limit, &arguments.reports, progress);
+    let Arguments { hosted: Hosted { request, plugins }, reports } = arguments;
+    reports.check()?;
+    // The Python package converts modules, with plugins of its own.
+    let host = if request.modules { Host::new(&[])? } else { plugins::host(plugins)? };
+    if !request.modules {
+        plugins::prepare(&host, &request.running);
     }
-    arguments.reports.check()?;
-    let host = plugins::host(&arguments.plugins)?;
-    plugins::prepare(&host, &arguments.runtime);
-    let runtime = plugins::runtime(&host, &arguments.runtime)?;
-    let in_place = in_place(arguments, &runtime)?;
-    let options = Options { whole: arguments.all, in_place, ..arguments.feeding.options()? };
-    progress.stage("comparing the values");
-    let limit = arguments.runtime.options.limit();
-    let _deadline = Deadline::start(limit, runtime.name(), "comparing the values")?;
-    let Some(against) = arguments.against.as_ref().filter(|_| !arguments.passes) else {
-        let recording = Some(Recorded::beside(&arguments.model)).filter(|path| path.is_file());
-        let recorded = recording.as_deref().map(Recorded::open).transpose()?;
-        let search =
-            |source: &Source<'_>| passes::passes(&host, source, &runtime, recorded.as_ref(), &options);
-        let named = Optimizing { optimize: arguments.optimize, ..Optimizing::default() };
-        let level = named.level(arguments.targeting.names_runtime());
-        let optimise =
-            OptimiseOptions { target: arguments.targeting.options().target, ..optimizing::at(level) };
-        let steps = if has_extension(&arguments.model, "onnx") {
-            search(&Source::Model(&pipeline::import(&arguments.model)?, &optimise))?
-        } else {
-            let archive = pipeline::read(&arguments.model)?;
-            let convert = ConvertOptions {
-                lower: LowerOptions { opset: arguments.opset, ..LowerOptions::default() },
-                legalise: arguments.targeting.options(),
-                optimise,
-                ..ConvertOptions::default()
-            };
-            search(&Source::Program(&archive.program, &convert))?
-        };
-        return Ok(describe_steps(&steps));
-    };
-    let model = arguments.model.as_path();
-    let found = if has_extension(against, "onnx") {
-        bisect::bisect(model, &runtime, &Reference::Model(against, &runtime), &options)?
-    } else if has_extension(against, "safetensors") {
-        bisect::bisect(model, &runtime, &Reference::Recording { values: against, program: None }, &options)?
-    } else if has_extension(against, "pt2") {
-        let recording = recording(against, arguments)?;
-        let reference = Reference::Recording { values: recording.path(), program: Some(against) };
-        bisect::bisect(model, &runtime, &reference, &options)?
-    } else {
-        let id = against.to_str().unwrap_or_default();
-        let other = Executor::find(&host, Some(id))?.open(&[])?;
-        bisect::bisect(model, &runtime, &Reference::Runtime(&other), &options)?
-    };
-    let mut outcome = describe(&found);
-    let text = outcome.text.clone();
-    let name = model.file_name().unwrap_or_default().to_string_lossy();
-    let page = || onnxport_report::values(&name, &found);
-    let contents = Contents { command: "bisect", text: &text, page: &page };
-    let sources = [arguments.model.clone(), against.clone()];
-    arguments.reports.write(&sources, &contents, &mut outcome)?;
-    Ok(outcome)
-}
-
-/// Whether values are compared on their device.
-fn in_place(arguments: &Arguments, runtime: &Runtime) -> Result<bool, Diagnostic> {
-    match arguments.comparer.as_deref() {
-        Some(id) if id != runtime.id() => {
-            let message = format!("`{id}` cannot compare values while `{}` runs the model", runtime.id());
-            let help = format!("add `--executor {id}`, or leave out `--comparer` to let onnxport compare");
-            Err(Diagnostic::error(Code::USAGE, message).help(help))
+    let found = request.run_with(&host, plugins, &mut progress.clone())?;
+    let name = request.model.file_name().unwrap_or_default().to_string_lossy();
+    let (mut outcome, page): (Outcome, Box<dyn Fn() -> String>) = match &found {
+        Bisected::Node(found) => (describe(found), Box::new(|| onnxport_report::values(&name, found))),
+        Bisected::Step(steps) => return Ok(describe_steps(steps)),
+        Bisected::Modules(found) => {
+            (modules::describe(found), Box::new(|| onnxport_report::modules(&name, found)))
         }
-        comparer => Ok(comparer.is_some()),
-    }
-}
-
-/// Returns the options for conversions of modules that other searches do not have.
-fn further(arguments: &Arguments) -> serde_json::Map<String, serde_json::Value> {
-    let mut options = plugins::further(&arguments.plugins);
-    options.extend(arguments.targeting.name().map(|target| ("target".to_owned(), target.into())));
-    options
-}
-
-/// Returns PyTorch's values of a program: the recording beside it, or one made on request.
-fn recording(program: &Path, arguments: &Arguments) -> Result<Recording, Report> {
-    if arguments.record {
-        return Ok(Recording::make(program, arguments.feeding.seed, arguments.runtime.options.limit())?);
-    }
-    Recording::beside(program).ok_or_else(|| {
-        let message = format!("no recorded intermediate values beside {}", program.display());
-        let help = "record them with `--record`, or with `onnxport.save(program, path, intermediates=True)` in Python";
-        Diagnostic::error(Code::VERIFY_EXPECTED, message).help(help).into()
-    })
-}
-
-fn has_extension(path: &Path, extension: &str) -> bool {
-    path.extension().is_some_and(|found| found == extension)
+    };
+    let text = outcome.text.clone();
+    let contents = Contents { command: "bisect", text: &text, page: &page };
+    let sources: Vec<PathBuf> = std::iter::once(&request.model).chain(&request.against).cloned().collect();
+    reports.write(&sources, &contents, &mut outcome)?;
+    Ok(outcome)
 }
 
 /// Describes the result of a search.

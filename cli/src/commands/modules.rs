@@ -1,66 +1,15 @@
-//! `onnxport bisect --modules`.
+//! The modules of a program, as text.
 
 use std::fmt::Write;
-use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
 
-use clap::Args;
-use onnxport_core::bisect::modules::{self, Measure, Node, Options, Pieces, Verdict};
+use onnxport_core::bisect::modules::{Measure, Node, Pieces, Verdict};
 use onnxport_core::diagnose::{Code, Diagnostic};
 
-use super::reports::{Contents, ReportArguments};
 use crate::format::{bad, bold, count, faint, good, plain};
-use crate::guests;
-use crate::outcome::{CommandResult, Outcome};
-use crate::progress::Progress;
+use crate::outcome::Outcome;
 
-/// Arguments about the modules of a program.
-#[derive(Debug, Args)]
-pub(crate) struct ModuleArguments {
-    /// Find the modules that do not convert or whose results diverge: the Python package `onnxport` converts each
-    /// module separately and runs it on its inputs from the recorded call. PyTorch may execute code from the file: use
-    /// it only for files that you would load yourself
-    #[arg(long, group = "converts", conflicts_with_all = [
-        "against", "input", "inputs", "seed", "dim", "round_memory", "executor", "executor_option",
-        "ort_library", "isolate",
-    ])]
-    pub(crate) modules: bool,
-    /// Test only one of several modules that differ in nothing but their weights
-    #[arg(long, requires = "modules")]
-    pub(crate) once: bool,
-}
-
-/// Looks at the modules of a program, within `limit`.
-pub(crate) fn run(
-    model: &Path,
-    options: &Options,
-    limit: Option<Duration>,
-    reports: &ReportArguments,
-    progress: &Progress,
-) -> CommandResult {
-    reports.check()?;
-    let caller = guests::caller();
-    if caller.is_some() && limit.is_some() {
-        let message = "a time limit is not supported here: a call within this process cannot be stopped";
-        return Err(Diagnostic::error(Code::USAGE, message).help("leave out the time limit").into());
-    }
-    let stages = progress.clone();
-    let tell = Arc::new(move |step: &str| {
-        stages.stage(plain(step));
-        stages.go_on().is_ok()
-    });
-    let found = modules::modules(model, options, limit, caller, tell)?;
-    let mut outcome = describe(&found);
-    let text = outcome.text.clone();
-    let name = model.file_name().unwrap_or_default().to_string_lossy();
-    let page = || onnxport_report::modules(&name, &found);
-    let contents = Contents { command: "bisect", text: &text, page: &page };
-    reports.write(&[model.to_owned()], &contents, &mut outcome)?;
-    Ok(outcome)
-}
-
-fn describe(found: &Pieces) -> Outcome {
+/// Describes the modules of a program.
+pub(super) fn describe(found: &Pieces) -> Outcome {
     let mut outcome = Outcome::ok();
     let mut rows = Vec::new();
     rows_of(&found.root, 0, &mut rows);

@@ -182,6 +182,7 @@ fn keywords_are_the_properties_of_requests() {
     let mut cli = Cli::command();
     cli.build();
     let requests = [
+        ("bisect", object::properties::<crate::commands::bisect::Arguments>()),
         ("check", object::properties::<crate::commands::check::Arguments>()),
         ("convert", object::properties::<crate::commands::convert::Arguments>()),
         ("diff", object::properties::<Hosted<DiffRequest>>()),

@@ -107,6 +107,25 @@
 //! # }
 //! ```
 //!
+//! ```
+//! use onnxport_core::{Host, Report};
+//! use onnxport_requests::{BisectRequest, Bisected, Request};
+//!
+//! # fn main() -> Result<(), Report> {
+//! # let folder = tempfile::tempdir().unwrap();
+//! # let model = folder.path().join("a.onnx");
+//! # let text = "opset 20\ngraph {\n input %x: f32[3]\n %a: f32[3] = Abs(%x)\n output %a as y\n}\n";
+//! # onnxport_core::write::write(&onnxport_core::Model::parse(text).unwrap(), &model, &Default::default())?;
+//! let host = Host::new(&[&onnxport_optimise::ROOT, &onnxport_reference::ROOT])?;
+//! let found = BisectRequest::passes(&model).run(&host, &mut ())?;
+//! if let Bisected::Step(steps) = &found {
+//!     println!("{} patches, error {:.2e}", steps.patches, steps.error);
+//! }
+//! assert!(found.is_empty());
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! The last argument lets the caller watch the [progress](Progress) and cancel the work; `()` does neither. A problem
 //! that prevents a command from running is a [`Report`](onnxport_core::Report). Findings about the model are in the
 //! outcome. Nothing is printed.
@@ -132,6 +151,7 @@
 pub mod axes;
 pub mod backends;
 pub mod bind;
+pub mod bisect;
 pub mod check;
 pub mod convert;
 pub mod converting;
@@ -171,6 +191,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use bind::BindRequest;
+pub use bisect::{BisectRequest, Bisected};
 pub use check::{CheckRequest, Obstacles};
 pub use convert::{ConvertRequest, Converted};
 pub use diff::{DiffRequest, Differences};

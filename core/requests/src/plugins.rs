@@ -9,6 +9,7 @@ use onnxport_core::Search;
 use onnxport_core::host::OnPanic;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::value::as_text;
 
@@ -116,6 +117,17 @@ as_text! {
 }
 
 impl Plugins {
+    /// Returns the options that differ from their defaults, except for the libraries, by name.
+    pub fn further(&self) -> Map<String, Value> {
+        let options = |plugins: &Self| match serde_json::to_value(plugins) {
+            Ok(Value::Object(options)) => options,
+            _ => Map::new(),
+        };
+        let defaults = options(&Self::default());
+        let without = Self { plugin: Vec::new(), ..self.clone() };
+        options(&without).into_iter().filter(|(name, value)| defaults.get(name) != Some(value)).collect()
+    }
+
     /// Returns the search for them, and for those that the environment names.
     pub fn search(&self) -> Search {
         Search {

@@ -1,8 +1,10 @@
 //! The caller of a command: it sees the progress, can end the work, and owns the process.
 
 use std::process::Command;
+use std::sync::Arc;
 use std::time::Duration;
 
+use onnxport_core::bisect::modules::{Caller, Tell};
 use onnxport_core::diagnose::{Code, Diagnostic};
 use onnxport_core::write;
 
@@ -26,6 +28,16 @@ pub trait Progress {
     /// Begins a stage that counts bytes. The function receives the bytes done and the bytes in all, and returns
     /// whether to go on.
     fn bytes(&mut self, _stage: &str) -> Option<write::Progress> {
+        None
+    }
+
+    /// Returns a function that receives each step of the Python package, on any thread, and returns whether to go on.
+    fn steps(&mut self) -> Tell {
+        Arc::new(|_| true)
+    }
+
+    /// Returns the function that calls the Python package within this process, if the process is a Python.
+    fn python(&self) -> Option<Caller> {
         None
     }
 

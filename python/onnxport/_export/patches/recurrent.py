@@ -1,7 +1,8 @@
-"""LSTM and GRU layers over a batch whose size is a value, such as the number of selected rows.
+"""LSTM and GRU layers over as many rows or steps as values decide, such as those of a mask.
 
 PyTorch's own loop carries states with a leading axis of 1, whose stride depends on the batch. For a
-size that is a value, PyTorch then cannot show that a step keeps the strides.
+size that is a value, PyTorch then cannot show that a step keeps the strides. For such a length, it
+cannot show that there is a step.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from onnxport._export.patches.patch import Function, Patch
 
 patch = Patch(
     "recurrent",
-    reason="PyTorch's loop over time does not take a batch whose size is a value",
+    reason="PyTorch's loop over time does not take a batch or a length that is a value",
+    version=2,
 )
 
 
@@ -73,17 +75,18 @@ def gru(
 
 def _loop(given: Tensor, states: Any, step: Any) -> Any:
     """Return the outputs of all steps, and the last states."""
-    length = given.shape[0]
+    # As in PyTorch's kernels. Otherwise the loop could not be traced where the length is a value.
+    torch._check(given.shape[0] >= 1, lambda: "the sequence of a recurrent layer is empty")
     first = states[0]
-    out = first.new_zeros(length, *first.shape)
+    out = first.new_zeros(given.shape[0], *first.shape)
 
     def is_left(index: Tensor, *_: Tensor) -> Any:
-        return index < length
+        return index < given.shape[0]
 
     def body(index: Tensor, out: Tensor, *states: Tensor) -> Any:
         at = index.item()
         torch._check(at >= 0)
-        torch._check(at < length)
+        torch._check(at < given.shape[0])
         states = step(given[at], *states)
         out = out.clone()
         out[at] = states[0]

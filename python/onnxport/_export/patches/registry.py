@@ -13,7 +13,17 @@ Choice: TypeAlias = Literal["auto", "none"] | Sequence[str]
 """`auto`: those that a failed capture calls; `none`; or names."""
 
 # Each module has a `patch`.
-_OWN = ("causal_mask", "linspace", "one_hot", "packed", "recurrent", "selective_scan")
+_OWN = (
+    "batched_nms",
+    "causal_mask",
+    "flex_gradient",
+    "linspace",
+    "norm_sizes",
+    "one_hot",
+    "packed",
+    "recurrent",
+    "selective_scan",
+)
 
 _OTHERS: dict[str, Patch] = {}
 

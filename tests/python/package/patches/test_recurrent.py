@@ -1,10 +1,11 @@
-"""`recurrent`: LSTM and GRU layers over a batch whose size is a value."""
+"""`recurrent`: LSTM and GRU layers over a batch or a length that is a value."""
 
 import pytest
 import torch
 from torch import nn
 from torch.export import _patches
 
+import onnxport
 from tests.python.package.patches import agrees, equal, exported
 
 
@@ -61,3 +62,38 @@ def test_selected_rows_are_exported(kind):
     operators = {node.op_type for node in program.model_proto.graph.node}
     assert ("LSTM" if kind is nn.LSTM else "GRU") in operators
     assert "Loop" not in operators
+
+
+class Steps(Selected):
+    """Runs a recurrent layer over the steps of time that a mask selects."""
+
+    def forward(self, x, mask):
+        return self.layer(x[:, mask])[0]
+
+
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
+def test_selected_steps_are_exported(kind):
+    torch.manual_seed(0)
+    model = Steps(kind(4, 5, batch_first=True, num_layers=2, bidirectional=kind is nn.LSTM))
+    sizes = ({1: "time"}, {0: "time"})
+    args = torch.randn(3, 6, 4), torch.tensor([True, False, True, True, False, True])
+    others = [
+        (torch.randn(3, 2, 4), torch.tensor([True, True])),
+        (torch.randn(3, 9, 4), torch.arange(9) == 4),
+    ]
+    program = exported("recurrent", model, args, sizes, others)
+    operators = {node.op_type for node in program.model_proto.graph.node}
+    assert ("LSTM" if kind is nn.LSTM else "GRU") in operators
+    assert "Loop" not in operators
+
+
+def test_no_selected_step_is_refused():
+    model = Steps(nn.LSTM(4, 5, batch_first=True)).eval()
+    args = torch.randn(3, 6, 4), torch.tensor([True, False, True, True, False, True])
+    sizes = ({1: "time"}, {0: "time"})
+    program = onnxport.export(model, args, dynamic_shapes=sizes)
+    nothing = args[0], torch.zeros(6, dtype=torch.bool)
+    with pytest.raises(RuntimeError):
+        model(*nothing)
+    with pytest.raises(RuntimeError, match="u0 >= 1"):
+        program.exported_program.module()(*nothing)

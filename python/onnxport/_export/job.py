@@ -94,6 +94,7 @@ class Job:
             serialize,
             subclasses,
             windows,
+            written,
         )
         from onnxport._export import capture as capturing
         from onnxport._export import shapes as dynamic
@@ -141,6 +142,10 @@ class Job:
                         self.verbose,
                         registry.chosen(self.patches),
                     )
+            if how.strategy is None:
+                written.check(program)
+            else:
+                written.as_buffers(program)
             program = subclasses.taken_apart(program)
             for finding in how.diagnostics:
                 # Dimensions that a line fixes are reported with the dimensions.

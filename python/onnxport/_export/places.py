@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import os
+import re
 import sys
 import traceback
 import warnings
@@ -34,6 +35,12 @@ def within_library(error: BaseException | None) -> tuple[str, ...]:
 def of_stack(stack: Iterable[tuple[str | None, int]]) -> dict[str, Any]:
     """Return the deepest line of the user's code in a stack of files and lines."""
     return _deepest((file, line) for file, line in stack if file is not None)
+
+
+def of_trace(trace: str | None) -> dict[str, Any]:
+    """Return the deepest line of the user's code in a trace as text, which PyTorch keeps."""
+    found = re.findall(r'^ *File "(.+)", line (\d+)', trace or "", re.MULTILINE)
+    return _deepest((file, int(line)) for file, line in found)
 
 
 def of_caller() -> dict[str, Any]:

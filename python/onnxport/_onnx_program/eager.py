@@ -14,6 +14,7 @@ from torch.export import ExportedProgram
 from onnxport._diagnostics import Diagnostic
 from onnxport._export import inputs, places, windows
 from onnxport._export.exclusive import in_onnx_export
+from onnxport._export.written import OUTSIDE
 
 # The relative tolerances of element types, and those in relation to the largest expected value.
 _TOLERANCES = {torch.float64: (1e-7, 1e-7), torch.float32: (1e-3, 1e-4)}
@@ -58,6 +59,14 @@ class Eager:
         ]
         written = getattr(program.graph_signature, "parameters_to_mutate", {})
         self.parameters = set(written.values())
+        # Where the module writes to its tensors by other references than their names.
+        self.in_place = bool(program.graph_module.meta.get(OUTSIDE))
+        own = dict(module.named_buffers())
+        self.outside = {
+            spec.target: program.constants[spec.target]
+            for spec in program.graph_signature.input_specs
+            if spec.kind.name == "BUFFER" and not spec.persistent and spec.target not in own
+        }
         self.compared = 0
         self.differences: list[Difference] = []
         self.refused: dict[str, str] = {}
@@ -73,6 +82,7 @@ class Eager:
 
     def _written(self) -> Iterator[tuple[str, torch.Tensor]]:
         yield from self.module.named_buffers()
+        yield from self.outside.items()
         for name, tensor in self.module.named_parameters():
             if name in self.parameters:
                 yield name, tensor
@@ -99,7 +109,7 @@ class Eager:
             # As during the capture, so that a module takes the same branch.
             counted = windows.counted(self.module)
             with torch.no_grad(), in_onnx_export(), _attributes_kept(self.module), counted:
-                expected = torch.func.functional_call(self.module, self._state, *call)
+                expected = self._called(*call)
         except Exception as error:
             self.refused[self.case] = f"{type(error).__name__}: {error}".split("\n", 1)[0]
             return
@@ -111,6 +121,23 @@ class Eager:
             return
         self.compared += 1
         self._compare(pytree.tree_leaves(results), pytree.tree_leaves(expected))
+
+    def _called(self, args: Any, kwargs: Any) -> Any:
+        """Call the module, from the state that the call before left."""
+        if not self.in_place:
+            return torch.func.functional_call(self.module, self._state, args, kwargs)
+        tensors = dict(self._written())
+        users = {name: tensor.detach().clone() for name, tensor in tensors.items()}
+        try:
+            for name, tensor in tensors.items():
+                tensor.copy_(self._state[name])
+            # A result may be such a tensor.
+            results = inputs.copied(self.module(*args, **kwargs))
+            self._state = {name: tensor.detach().clone() for name, tensor in tensors.items()}
+        finally:
+            for name, tensor in tensors.items():
+                tensor.copy_(users[name])
+        return results
 
     def _compare(self, results: list[Any], expected: list[Any]) -> None:
         if len(results) != len(expected):

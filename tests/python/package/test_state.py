@@ -214,3 +214,95 @@ def test_a_static_cache_is_written_in_place():
         with torch.no_grad():
             wanted = model(**inputs(token, at), past_key_values=expected).logits
         np.testing.assert_allclose(results["logits"].numpy(), wanted.numpy(), rtol=1e-4, atol=1e-5)
+
+
+class Elsewhere(nn.Module):
+    """Writes to tensors that are in a list, and one of which is a buffer as well."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("kept", torch.zeros(3))
+        self.parts = [self.kept, torch.zeros(3)]
+
+    def forward(self, x):
+        self.parts[0].add_(x)
+        self.parts[1].sub_(x)
+        return self.kept * 2, self.parts[1] * x
+
+
+@pytest.mark.parametrize("state", ["io", "drop"])
+def test_tensors_besides_buffers_are_states(state):
+    module, reference, x = Elsewhere(), Elsewhere(), torch.tensor([1.0, 2.0, 3.0])
+    program = exported(module, x, state=state, verify=True)
+    # The user's tensors are as before.
+    for one in (*module.parts, module.kept):
+        assert not one.any()
+    assert [one.name for one in program.ports.states] == (
+        ["kept", "lifted_tensor_1"] if state == "io" else []
+    )
+    for _ in range(3):
+        found = program(x)
+        expected = (reference if state == "io" else Elsewhere())(x)
+        torch.testing.assert_close(found, expected)
+
+
+class Row(Elsewhere):
+    """Writes to a part of a buffer, by a view that was taken before."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("kept", torch.zeros(2, 3))
+        self.parts = [self.kept[1], torch.zeros(3)]
+
+
+class Whole(Row):
+    def forward(self, x):
+        self.kept.add_(x)
+        return self.parts[0] * x
+
+
+@pytest.mark.parametrize(
+    ("kind", "line"), [(Row, "self.parts[0].add_(x)"), (Whole, "self.kept.add_(x)")]
+)
+def test_views_of_written_buffers_are_refused(kind, line):
+    with pytest.raises(onnxport.UnsupportedError, match="OP201") as caught:
+        exported(kind(), torch.ones(3))
+    assert caught.value.diagnostics[0].source == line
+    program = torch.export.export(kind(), (torch.ones(3),))
+    with pytest.raises(onnxport.UnsupportedError, match="OP201"):
+        onnxport.export(program)
+
+
+def test_a_static_cache_in_a_wrapper_of_transformers():
+    transformers = pytest.importorskip("transformers")
+    executorch = pytest.importorskip("transformers.integrations.executorch")
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(
+        vocab_size=32,
+        hidden_size=16,
+        intermediate_size=24,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        max_position_embeddings=16,
+    )
+    model = transformers.LlamaForCausalLM(config).eval()
+    model.generation_config = transformers.GenerationConfig(
+        use_cache=True,
+        cache_implementation="static",
+        cache_config={"batch_size": 1, "max_cache_len": 8},
+    )
+    module = executorch.TorchExportableModuleWithStaticCache(model, batch_size=1, max_cache_len=8)
+    calls = [
+        {"input_ids": torch.tensor([[token]]), "cache_position": torch.tensor([at])}
+        for at, token in enumerate((3, 5, 7))
+    ]
+    exported(module, kwargs=calls[0], state="drop", verify=True)
+    program = exported(module, kwargs=calls[0], state="io", verify=True)
+    assert {f"{kind}_cache_{layer}" for kind in ("key", "value") for layer in (0, 1)} <= {
+        one.name for one in program.ports.states
+    }
+    for call in calls:
+        found = program(**call)
+        with torch.no_grad():
+            torch.testing.assert_close(found[0], module(**call), rtol=1e-4, atol=1e-5)

@@ -12,12 +12,15 @@ use crate::outcome::Outcome;
 ///
 /// # Errors
 /// `OP001` if there is none.
-pub(crate) fn find<'c>(cli: &'c mut Command, name: &str) -> Result<&'c mut Command, Diagnostic> {
-    let unknown = || {
-        Diagnostic::error(Code::USAGE, format!("unknown command `{name}`"))
-            .help("`onnxport --help` lists the commands")
-    };
-    name.split(' ').try_fold(cli, |command, word| command.find_subcommand_mut(word).ok_or_else(unknown))
+fn find<'c>(cli: &'c mut Command, name: &str) -> Result<&'c mut Command, Diagnostic> {
+    name.split(' ')
+        .try_fold(cli, |command, word| command.find_subcommand_mut(word).ok_or_else(|| unknown(name)))
+}
+
+/// Returns the error that there is no command `name`.
+pub(crate) fn unknown(name: &str) -> Diagnostic {
+    Diagnostic::error(Code::USAGE, format!("unknown command `{name}`"))
+        .help("`onnxport --help` lists the commands")
 }
 
 /// Describes the command `name` and its arguments: `name` is the key in the options of [`command`](crate::command).

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
-use clap::{Args, CommandFactory, FromArgMatches};
+use clap::Args;
 use onnxport_core::diagnose::{Code, Diagnostic, render};
 use onnxport_core::host::log;
 use onnxport_core::inspect::ModelParts;
@@ -18,10 +18,11 @@ use onnxport_requests::verify::InMemory;
 use onnxport_requests::writing::{Files, Writing};
 use onnxport_requests::{BindRequest, Hosted, object};
 use schemars::JsonSchema;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::args::{self, Cli};
+use crate::args;
 use crate::commands::{self, exporting, profiled};
 use crate::config::{self, Joined, Object};
 use crate::describe;
@@ -98,34 +99,46 @@ pub fn verify(
     })
 }
 
+/// Reads the arguments and options of the command `name`.
 fn parse(name: &str, object: &Map<String, Value>) -> Result<args::Command, Diagnostic> {
-    match name {
-        "bisect" => return Ok(args::Command::Bisect(Box::new(request("bisect", object)?))),
-        "check" => return Ok(args::Command::Check(Box::new(request("check", object)?))),
-        "convert" => return Ok(args::Command::Convert(Box::new(request("convert", object)?))),
-        "diff" => return Ok(args::Command::Diff(Box::new(request("diff", object)?))),
-        "inspect" => return Ok(args::Command::Inspect(Box::new(request("inspect", object)?))),
-        "llm" => return Ok(args::Command::Llm(Box::new(request("llm", object)?))),
-        "optimize" => return Ok(args::Command::Optimize(Box::new(request("optimize", object)?))),
-        "package" => return Ok(args::Command::Package(Box::new(request("package", object)?))),
-        "profile" => return Ok(args::Command::Profile(Box::new(request("profile", object)?))),
-        "run" => return Ok(args::Command::Run(Box::new(request("run", object)?))),
-        "weights bind" => {
-            return Ok(args::Command::Weights(request::<BindRequest>("weights bind", object)?.into()));
+    use args::Command;
+    use commands::plugin;
+
+    Ok(match name {
+        "bisect" => Command::Bisect(Box::new(request("bisect", object)?)),
+        "check" => Command::Check(Box::new(request("check", object)?)),
+        "completions" => Command::Completions(request("completions", object)?),
+        "convert" => Command::Convert(Box::new(request("convert", object)?)),
+        "diff" => Command::Diff(Box::new(request("diff", object)?)),
+        "draw" => Command::Draw(request("draw", object)?),
+        "explain" => Command::Explain(request("explain", object)?),
+        "inspect" => Command::Inspect(Box::new(request("inspect", object)?)),
+        "llm" => Command::Llm(Box::new(request("llm", object)?)),
+        "man" => {
+            request::<Nothing>("man", object)?;
+            Command::Man
         }
-        "verify" => return Ok(args::Command::Verify(Box::new(request("verify", object)?))),
-        _ => {}
-    }
-    let mut cli = Cli::command();
-    cli.build();
-    let command = describe::find(&mut cli, name)?;
-    let mut line: Vec<String> =
-        std::iter::once("onnxport").chain(name.split(' ')).map(str::to_owned).collect();
-    line.extend(options::line(command, object)?);
-    let matches = Cli::command().try_get_matches_from(line).map_err(|error| options::refused(&error))?;
-    let cli = Cli::from_arg_matches(&matches).map_err(|error| options::refused(&error))?;
-    Ok(cli.command)
+        "ops" => Command::Ops(request("ops", object)?),
+        "optimize" => Command::Optimize(Box::new(request("optimize", object)?)),
+        "package" => Command::Package(Box::new(request("package", object)?)),
+        "plugin check" => Command::Plugin(plugin::Command::Check(request("plugin check", object)?).into()),
+        "plugin info" => Command::Plugin(plugin::Command::Info(request("plugin info", object)?).into()),
+        "plugin list" => Command::Plugin(plugin::Command::List(request("plugin list", object)?).into()),
+        "plugin new" => Command::Plugin(plugin::Command::New(request("plugin new", object)?).into()),
+        "profile" => Command::Profile(Box::new(request("profile", object)?)),
+        "report" => Command::Report(request("report", object)?),
+        "rules" => Command::Rules(request("rules", object)?),
+        "run" => Command::Run(Box::new(request("run", object)?)),
+        "schema" => Command::Schema(request("schema", object)?),
+        "verify" => Command::Verify(Box::new(request("verify", object)?)),
+        "weights bind" => Command::Weights(request::<BindRequest>("weights bind", object)?.into()),
+        _ => return Err(describe::unknown(name)),
+    })
 }
+
+/// The arguments of a command that has none.
+#[derive(Args, Deserialize, JsonSchema)]
+struct Nothing {}
 
 /// Reads the request of the command `name`. Global options are checked, and have no effect within another program.
 fn request<R: Args + JsonSchema + DeserializeOwned>(
@@ -137,7 +150,7 @@ fn request<R: Args + JsonSchema + DeserializeOwned>(
     let (global, own): (Map<_, _>, Map<_, _>) =
         object.clone().into_iter().partition(|(key, _)| is_global(key));
     let request = object::read(name, &own)?;
-    options::read::<Global>(name, &Value::Object(global).to_string())?;
+    object::read::<Global>(name, &global)?;
     Ok(request)
 }
 
@@ -344,7 +357,10 @@ fn guarded<T>(work: impl FnOnce() -> Result<T, Outcome>) -> Result<T, Outcome> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::documents;
 
     #[test]
     fn a_panic_is_a_failure_that_says_what_it_said() {
@@ -354,5 +370,60 @@ mod tests {
         assert_eq!(said[0]["code"], "OP900");
         assert_eq!(said[0]["notes"][0], "7 is lost");
         assert!(said[0]["help"].as_str().is_some_and(|help| help.contains("report this with the call")));
+    }
+
+    #[test]
+    fn each_command_is_read_from_an_object() {
+        for name in documents::names() {
+            // A command that has no option of this name is known.
+            let unknown = Map::from_iter([("no_such".to_owned(), Value::Bool(true))]);
+            let problem = parse(name, &unknown).expect_err("there is no such option");
+            assert_eq!(problem.message, format!("unknown option `no_such` for {name}"));
+        }
+        let problem = parse("frobnicate", &Map::new()).expect_err("there is no such command");
+        assert_eq!(problem.message, "unknown command `frobnicate`");
+    }
+
+    #[test]
+    fn arguments_are_read_beside_options() {
+        let read = |name: &str, object: Value| {
+            let Value::Object(object) = object else { panic!("an object") };
+            parse(name, &object).map(|command| command.name()).map_err(|problem| problem.message)
+        };
+        for (name, object) in [
+            ("completions", json!({ "shell": "bash" })),
+            ("draw", json!({ "files": "a.onnx", "output": "a.svg", "depth": 1, "module": "layers.*" })),
+            ("explain", json!({ "code": "OP301", "program": "a.pt2", "opset": 18 })),
+            ("plugin check", json!({ "library": "a.so", "write_manifest": true, "timeout": 3 })),
+            ("plugin info", json!({ "library": "a.so" })),
+            ("plugin new", json!({ "name": "a", "path": "b", "kind": "rules", "sdk": "c" })),
+            ("report", json!({ "model": "a.onnx", "output": ["a.md", "a.html"] })),
+            ("report", json!({ "model": "a.onnx", "check": "a.md" })),
+            ("schema", json!({ "what": ["weights", "bind"] })),
+        ] {
+            assert_eq!(read(name, object), Ok(name.split(' ').next().unwrap_or(name)));
+        }
+        let both = json!({ "model": "a.onnx", "output": "a.md", "check": "a.md" });
+        assert_eq!(read("report", both), Err("`check` cannot be used with `output`".to_owned()));
+        assert_eq!(read("draw", json!({ "rule": "a" })), Err("`output` is missing".to_owned()));
+        assert_eq!(read("plugin new", json!({ "path": "a" })), Err("`name` is missing".to_owned()));
+    }
+
+    #[test]
+    fn options_of_every_command_are_checked() {
+        let read = |key: &str, value: Value| {
+            let object = Map::from_iter([(key.to_owned(), value)]);
+            parse("ops", &object).map(|_| ()).map_err(|problem| problem.message)
+        };
+        for (key, value) in [("json", true.into()), ("verbose", 2.into()), ("color", "never".into())] {
+            assert_eq!(read(key, value), Ok(()), "{key}");
+        }
+        assert_eq!(read("json", 1.into()), Err("`json` is true or false".to_owned()));
+        assert!(
+            read("color", "red".into())
+                .unwrap_err()
+                .starts_with("invalid value for `color`: unknown variant")
+        );
+        assert!(read("plugin_timeout", (-1).into()).is_err());
     }
 }

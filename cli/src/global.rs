@@ -4,10 +4,13 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, ValueEnum};
 use onnxport_requests::value::Seconds;
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 /// Options about output.
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Copy, Debug, Default, Args, Deserialize, JsonSchema)]
 #[command(next_help_heading = "Output")]
+#[serde(default)]
 pub(crate) struct Global {
     /// Print one JSON object instead of text
     #[arg(long, global = true)]
@@ -19,7 +22,7 @@ pub(crate) struct Global {
     #[arg(short, long, global = true, action = ArgAction::Count, conflicts_with = "quiet")]
     pub verbose: u8,
     /// When to use colours
-    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
     pub color: Color,
     /// Time limit for one plugin call, in seconds; does not apply to running a model
     #[arg(long, global = true, value_name = "SECONDS", help_heading = "Plugins")]
@@ -27,9 +30,12 @@ pub(crate) struct Global {
 }
 
 /// When to use colours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq, ValueEnum)]
+#[schemars(inline)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Color {
     /// On terminals, unless NO_COLOR is set
+    #[default]
     Auto,
     /// Always
     Always,

@@ -1,47 +1,11 @@
-//! Options as a JSON object, for callers that are programs: the arguments of the command line by their names, with `_`
-//! for `-`.
-//!
-//! The command line's options are the only list of options: an object is converted to a command line and parsed.
+//! Options by their keys, the names on the command line with `_` for `-`: in an options file, and in a JSON object.
 
 use clap::error::ErrorKind;
-use clap::{Arg, ArgAction, Args, Command};
+use clap::{Arg, ArgAction, Command};
 use onnxport_core::diagnose::{Code, Diagnostic};
 use serde_json::{Map, Value};
 
 use crate::known::{self, is_flag};
-
-/// Reads the object `json` as the arguments `A` of `name`.
-///
-/// - The key of `--input-names` is `input_names`. `null` means that the option is not given.
-/// - A flag is `true` or `false`; `no_verify` may be given as `verify` with the opposite value. An option with a value
-///   and such a flag, like `optimize`, accepts both.
-/// - A repeatable option takes a list. Another list or object goes as JSON to the option that takes it.
-///
-/// # Errors
-/// `OP001` for an unknown key, and for a value that the command line would refuse.
-pub(crate) fn read<A: Args>(name: &'static str, json: &str) -> Result<A, Diagnostic> {
-    let mut known = A::augment_args(Command::new(name).no_binary_name(true).disable_help_flag(true));
-    known.build();
-    let words = words(&known, &parse(json)?)?;
-    let matches = known.try_get_matches_from(words).map_err(|error| refused(&error))?;
-    A::from_arg_matches(&matches).map_err(|error| refused(&error))
-}
-
-/// The command line of `command` with the options of `object`.
-///
-/// # Errors
-/// As [`read`].
-pub(crate) fn line(command: &mut Command, object: &Map<String, Value>) -> Result<Vec<String>, Diagnostic> {
-    command.build();
-    words(command, object)
-}
-
-/// Returns clap's error, without advice for a terminal user.
-pub(crate) fn refused(error: &clap::Error) -> Diagnostic {
-    let mut diagnostic = diagnostic(error);
-    diagnostic.notes.retain(|note| !note.starts_with("Usage:"));
-    Diagnostic { help: None, ..diagnostic }
-}
 
 /// Splits clap's error into the problem, tips, and the usage.
 pub(crate) fn diagnostic(error: &clap::Error) -> Diagnostic {
@@ -68,33 +32,6 @@ fn wrong(message: String) -> Diagnostic {
 /// `OP001` if it is not an object.
 pub(crate) fn parse(json: &str) -> Result<Map<String, Value>, Diagnostic> {
     serde_json::from_str(json).map_err(|error| wrong(format!("the options are not a JSON object: {error}")))
-}
-
-fn words(command: &Command, object: &Map<String, Value>) -> Result<Vec<String>, Diagnostic> {
-    let (mut words, mut places) = (Vec::new(), Vec::new());
-    for (key, value) in object {
-        if value.is_null() {
-            continue;
-        }
-        if let Some(place) = command.get_positionals().find(|arg| arg.get_id() == key.as_str()) {
-            places.push((place.get_index(), texts(key, value)?));
-            continue;
-        }
-        match (resolve(command, key), value) {
-            // An option with a value that can be switched off: `optimize` is a level, or false.
-            (Some((arg, false)), Value::Bool(value)) if !is_flag(arg) && opposite(command, key).is_some() => {
-                words.extend((!value).then(|| format!("--no-{}", key.replace('_', "-"))));
-            }
-            (Some((arg, false)), value) => push(&mut words, key, arg, value)?,
-            (Some((arg, true)), Value::Bool(value)) => push(&mut words, key, arg, &Value::Bool(!value))?,
-            (Some((_, true)), _) => return Err(wrong(format!("`{key}` is true or false"))),
-            (None, _) => return Err(unknown(command, key)),
-        }
-    }
-    places.sort_by_key(|(index, _)| *index);
-    words.push("--".to_owned());
-    words.extend(places.into_iter().flat_map(|(_, texts)| texts));
-    Ok(words)
 }
 
 /// The key of the option `--long`.
@@ -175,57 +112,60 @@ fn text(key: &str, value: &Value) -> Result<String, Diagnostic> {
     }
 }
 
-fn unknown(command: &Command, key: &str) -> Diagnostic {
-    let problem = wrong(format!("unknown option `{key}` for {}", command.get_name()));
-    match known::nearest(&key.replace('_', "-"), known::names(command)) {
-        Some(near) => problem.help(format!("did you mean `{}`?", key_of(near))),
-        None => problem.help("docs/options.md lists the options of each command"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use clap::Args as _;
     use onnxport_requests::export::Export;
+    use serde_json::json;
 
     use super::*;
 
-    fn line(json: &str) -> Result<Vec<String>, String> {
+    fn command() -> Command {
         let mut command = Export::augment_args(Command::new("export"));
-        parse(json).and_then(|object| super::line(&mut command, &object)).map_err(|problem| problem.message)
+        command.build();
+        command
+    }
+
+    /// The words of an option with a value.
+    fn line(key: &str, value: Value) -> Result<String, String> {
+        let command = command();
+        let (arg, _) = resolve(&command, key).expect("an option");
+        let mut words = Vec::new();
+        push(&mut words, key, arg, &value).map_err(|problem| problem.message)?;
+        Ok(words.join(" "))
     }
 
     #[test]
-    fn an_object_is_a_command_line() {
-        let words = |json: &str| line(json).unwrap().join(" ");
-        assert_eq!(
-            words(r#"{"opset": 21, "input_names": null, "validate": true}"#),
-            "--opset=21 --validate --"
-        );
-        assert_eq!(words(r#"{"verify": false, "no_optimize": false}"#), "--no-verify --");
-        assert_eq!(words(r#"{"optimize": "target"}"#), "--optimize=target --");
-        assert_eq!(words(r#"{"optimize": 1, "opset": 21}"#), "--opset=21 --optimize=1 --");
-        assert_eq!(words(r#"{"optimize": false}"#), "--no-optimize --");
-        assert_eq!(words(r#"{"optimize": true}"#), "--");
-        assert_eq!(words(r#"{"dim": ["x:0=n", ["y", 1, "a=b"]]}"#), r#"--dim=x:0=n --dim=["y",1,"a=b"] --"#);
-        assert_eq!(words(r#"{"input_names": ["a", "b,c"]}"#), r#"--input-names=["a","b,c"] --"#);
-        assert_eq!(words(r#"{"plan": true, "external_data": "inline"}"#), "--external-data=inline --plan --");
+    fn values_are_words_of_a_command_line() {
+        for (key, value, words) in [
+            ("opset", json!(21), "--opset=21"),
+            ("validate", json!(true), "--validate"),
+            ("validate", json!(false), ""),
+            ("plan", json!(true), "--plan"),
+            ("dim", json!(["x:0=n", ["y", 1, "a=b"]]), r#"--dim=x:0=n --dim=["y",1,"a=b"]"#),
+            ("input_names", json!(["a", "b,c"]), r#"--input-names=["a","b,c"]"#),
+        ] {
+            assert_eq!(line(key, value), Ok(words.to_owned()), "{key}");
+        }
+        assert_eq!(line("validate", json!(1)), Err("`validate` is true or false".to_owned()));
+        assert_eq!(line("opset", json!(true)), Err("`opset` takes a value, not true".to_owned()));
     }
 
     #[test]
-    fn unknown_options_are_refused() {
-        assert_eq!(line(r#"{"opse": 21}"#), Err("unknown option `opse` for export".to_owned()));
-        assert_eq!(line(r#"{"validate": 1}"#), Err("`validate` is true or false".to_owned()));
-        assert_eq!(line(r#"{"opset": true}"#), Err("`opset` takes a value, not true".to_owned()));
-        assert!(line("[]").is_err() && line("{").is_err());
-        let problem = read::<Export>("export", r#"{"opset": "new"}"#).unwrap_err();
-        assert_eq!(problem.code, Code::USAGE);
-        assert!(problem.message.contains("invalid value 'new' for '--opset <OPSET>'"), "{problem:?}");
+    fn a_key_may_be_the_opposite_of_a_flag() {
+        let command = command();
+        let told = |key: &str, value: Value| says(&command, key, &value);
+        let said = |name: &str, is_given: bool| Some((name.to_owned(), is_given));
+        assert_eq!(told("verify", json!(false)), said("no-verify", true));
+        assert_eq!(told("no_verify", json!(false)), said("no-verify", false));
+        assert_eq!(told("optimize", json!(false)), said("no-optimize", true));
+        assert_eq!(told("optimize", json!(1)), said("optimize", true));
+        assert_eq!(told("optimize", Value::Null), None);
+        assert_eq!(told("opse", json!(21)), None);
     }
 
     #[test]
-    fn options_may_conflict() {
-        let problem = read::<Export>("export", r#"{"verify": false, "keep_failed": true}"#).unwrap_err();
-        assert!(problem.message.contains("cannot be used with"), "{problem:?}");
-        assert!(read::<Export>("export", "{}").is_ok());
+    fn only_objects_are_options() {
+        assert!(parse("{}").is_ok() && parse("[]").is_err() && parse("{").is_err());
     }
 }

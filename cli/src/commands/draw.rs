@@ -10,6 +10,8 @@ use onnxport_core::ir::Model;
 use onnxport_core::{pipeline, write};
 use onnxport_report::draw::{self, Folding, Scene};
 use onnxport_requests::Plugins;
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use super::rules;
 use crate::format::{bold, count};
@@ -17,21 +19,25 @@ use crate::outcome::{CommandResult, Outcome};
 use crate::plugins;
 
 /// Arguments of `draw`.
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Deserialize, JsonSchema)]
 pub(crate) struct Arguments {
     /// A .pt2 or .onnx file, or two .onnx files to draw side by side
     #[arg(num_args = 1..=2, required_unless_present = "rule")]
+    #[serde(default)]
     files: Vec<PathBuf>,
     /// The picture to write, .svg or .html; can be repeated
     #[arg(short, long = "output", value_name = "FILE", required = true)]
+    #[serde(default, rename = "output")]
     outputs: Vec<PathBuf>,
     /// How many levels of modules to expand: at 1, top-level modules are collapsed. By default, as many as stay
     /// readable
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[schemars(range(min = 1))]
     depth: Option<u16>,
     /// Also expand modules whose path matches: `*` matches any characters between dots, `**` any characters; can be
     /// repeated
     #[arg(long = "module", value_name = "PATTERN")]
+    #[serde(default, rename = "module")]
     modules: Vec<String>,
     /// Draw only the module with this path
     #[arg(long, value_name = "MODULE", conflicts_with = "rule")]
@@ -40,7 +46,20 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME", conflicts_with = "files")]
     rule: Option<String>,
     #[command(flatten)]
+    #[serde(flatten)]
     plugins: Plugins,
+}
+
+impl Arguments {
+    fn check(&self) -> Result<(), Diagnostic> {
+        let (message, help) = match (self.files.len(), &self.rule) {
+            _ if self.depth == Some(0) => ("`depth` is 0", "name at least 1 level of modules"),
+            (0, None) => ("neither `files` nor `rule` is given", "name a file or an optimizer rule"),
+            (3.., _) => ("a picture shows at most two files", "draw each of the files"),
+            _ => return Ok(()),
+        };
+        Err(Diagnostic::error(Code::USAGE, message).help(help))
+    }
 }
 
 /// A format of pictures.
@@ -66,6 +85,7 @@ impl Format {
 
 /// Draws a graph.
 pub(crate) fn run(arguments: &Arguments) -> CommandResult {
+    arguments.check()?;
     let formats: Vec<(&PathBuf, Format)> = (arguments.outputs.iter())
         .map(|path| Ok((path, Format::of(path)?)))
         .collect::<Result<_, Diagnostic>>()?;

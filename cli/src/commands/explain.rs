@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use onnxport_core::diagnose::render::{self, Palette};
-use onnxport_core::diagnose::{Code, Explanation, explanation};
+use onnxport_core::diagnose::{Code, Diagnostic, Explanation, explanation};
 use onnxport_core::ir::opset::DEFAULT_OPSET;
+use onnxport_requests::object::needs;
 use onnxport_requests::{CheckRequest, Plugins, Request};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use super::suggesting::{self, Wanted};
 use crate::documents::CodeJson;
@@ -17,7 +20,7 @@ use crate::outcome::{CommandResult, Outcome};
 use crate::plugins;
 
 /// Arguments of `explain`.
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Deserialize, JsonSchema)]
 pub(crate) struct Arguments {
     /// The code, such as OP301; without one, all codes
     code: Option<String>,
@@ -26,13 +29,27 @@ pub(crate) struct Arguments {
     program: Option<PathBuf>,
     /// The opset to check the program for
     #[arg(long, default_value_t = DEFAULT_OPSET, requires = "program")]
+    #[serde(default = "default_opset")]
     opset: i64,
     #[command(flatten)]
+    #[serde(flatten)]
     plugins: Plugins,
+}
+
+const fn default_opset() -> i64 {
+    DEFAULT_OPSET
+}
+
+impl Arguments {
+    fn check(&self) -> Result<(), Diagnostic> {
+        needs("code", self.code.is_some(), &[("program", self.program.is_some())])?;
+        needs("program", self.program.is_some(), &[("opset", self.opset != DEFAULT_OPSET)])
+    }
 }
 
 /// Looks the code up.
 pub(crate) fn run(arguments: &Arguments) -> CommandResult {
+    arguments.check()?;
     let wanted = arguments.code.as_ref().map(|code| code.to_ascii_uppercase());
     let codes: Vec<(&str, &str)> = Code::ALL
         .iter()

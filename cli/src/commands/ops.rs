@@ -3,6 +3,8 @@
 use clap::Args;
 use onnxport_core::ir::opset::{MAX_OPSET, MIN_OPSET};
 use onnxport_requests::Plugins;
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use crate::documents::OpJson;
 use crate::format::{bold, count, table};
@@ -10,11 +12,12 @@ use crate::outcome::{CommandResult, Outcome};
 use crate::plugins;
 
 /// Arguments of `ops`.
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Deserialize, JsonSchema)]
 pub(crate) struct Arguments {
     /// Show only operators whose name contains this; * stands for any text
     pattern: Option<String>,
     #[command(flatten)]
+    #[serde(flatten)]
     plugins: Plugins,
 }
 

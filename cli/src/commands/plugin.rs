@@ -10,6 +10,8 @@ use clap::{Args, Subcommand};
 use onnxport_core::diagnose::{Code, Diagnostic};
 use onnxport_core::host::{self, Absent, Manifest, Plugin, manifest};
 use onnxport_requests::Plugins;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::documents::{LibraryJson, PluginJson};
@@ -25,7 +27,7 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(crate) enum Command {
     /// List the available plugins
     List(ListArguments),
     /// Load a plugin library and describe it
@@ -40,16 +42,24 @@ enum Command {
     New(new::Arguments),
 }
 
-#[derive(Debug, Args)]
-struct ListArguments {
+#[derive(Debug, Args, Deserialize, JsonSchema)]
+pub(crate) struct ListArguments {
     #[command(flatten)]
+    #[serde(flatten)]
     plugins: Plugins,
 }
 
-#[derive(Debug, Args)]
-struct InfoArguments {
+#[derive(Debug, Args, Deserialize, JsonSchema)]
+pub(crate) struct InfoArguments {
     /// The library
+    #[serde(default)]
     library: PathBuf,
+}
+
+impl From<Command> for Arguments {
+    fn from(command: Command) -> Self {
+        Self { command }
+    }
 }
 
 /// Runs the subcommand.

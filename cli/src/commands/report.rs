@@ -10,6 +10,8 @@ use onnxport_core::files;
 use onnxport_core::inspect::ModelParts;
 use onnxport_core::write;
 use onnxport_report::model::{self, Form};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use super::reports::Format;
 use crate::outcome::{CommandResult, Outcome};
@@ -18,15 +20,18 @@ use crate::outcome::{CommandResult, Outcome};
 const LARGEST: u64 = 1 << 30;
 
 /// Arguments of `report`.
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Deserialize, JsonSchema)]
 pub(crate) struct Arguments {
     /// The ONNX model
+    #[serde(default)]
     model: PathBuf,
     /// The report to write, .md, .json or .html, instead of Markdown on standard output; can be repeated
     #[arg(short, long = "output", value_name = "FILE")]
+    #[serde(default, rename = "output")]
     outputs: Vec<PathBuf>,
     /// Check that an existing report still describes the model; can be repeated
     #[arg(long = "check", value_name = "FILE", conflicts_with = "outputs")]
+    #[serde(default, rename = "check")]
     checks: Vec<PathBuf>,
 }
 

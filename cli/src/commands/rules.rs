@@ -12,6 +12,8 @@ use onnxport_core::optimise::{self, Bound, Class, Level, Listed, OptimiseOptions
 use onnxport_core::valid::StatedTypes;
 use onnxport_requests::Plugins;
 use onnxport_requests::optimizing::FUSIONS;
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use crate::documents::{AppliedJson, BoundJson, RuleJson};
 use crate::format::{bold, count, faint, table};
@@ -27,11 +29,12 @@ const EXAMPLES: &str = include_str!("rules/examples.txt");
 const APPLIED: &str = include_str!("rules/applied.txt");
 
 /// Arguments of `rules`.
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Deserialize, JsonSchema)]
 pub(crate) struct Arguments {
     /// A rule or pass to show in detail; without one, list all
     name: Option<String>,
     #[command(flatten)]
+    #[serde(flatten)]
     plugins: Plugins,
 }
 

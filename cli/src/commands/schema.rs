@@ -3,6 +3,8 @@
 use clap::Args;
 use onnxport_core::diagnose::{Code, Diagnostic};
 use onnxport_requests::object::nearest;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::documents;
@@ -12,10 +14,11 @@ use crate::outcome::{CommandResult, Outcome};
 const FILE: &str = "onnxport.toml";
 
 /// Arguments of `schema`.
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Deserialize, JsonSchema)]
 pub(crate) struct Arguments {
     /// onnxport.toml, or a command such as convert or weights bind; without one, list all schemas
     #[arg(value_name = "WHAT")]
+    #[serde(default)]
     what: Vec<String>,
 }
 

@@ -182,6 +182,13 @@ fn keywords_are_the_properties_of_requests() {
     let mut cli = Cli::command();
     cli.build();
     let requests = [
+        ("completions", object::properties::<crate::commands::completions::Arguments>()),
+        ("draw", object::properties::<crate::commands::draw::Arguments>()),
+        ("explain", object::properties::<crate::commands::explain::Arguments>()),
+        ("ops", object::properties::<crate::commands::ops::Arguments>()),
+        ("report", object::properties::<crate::commands::report::Arguments>()),
+        ("rules", object::properties::<crate::commands::rules::Arguments>()),
+        ("schema", object::properties::<crate::commands::schema::Arguments>()),
         ("bisect", object::properties::<crate::commands::bisect::Arguments>()),
         ("check", object::properties::<crate::commands::check::Arguments>()),
         ("convert", object::properties::<crate::commands::convert::Arguments>()),

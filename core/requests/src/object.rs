@@ -12,7 +12,10 @@ pub(crate) fn wrong(message: String) -> Diagnostic {
 }
 
 /// Fails if one of the options `given` is used without the option `name`, which it refines.
-pub(crate) fn needs(name: &str, is_given: bool, given: &[(&str, bool)]) -> Result<(), Diagnostic> {
+///
+/// # Errors
+/// `OP001`.
+pub fn needs(name: &str, is_given: bool, given: &[(&str, bool)]) -> Result<(), Diagnostic> {
     match given.iter().find(|(_, given)| *given && !is_given) {
         Some((option, _)) => Err(wrong(format!("`{option}` needs `{name}`")).help(format!("add `{name}`"))),
         None => Ok(()),

@@ -7,6 +7,8 @@ use std::time::Duration;
 use clap::Args;
 use onnxport_check::{self as check, CheckOptions, Finding, Probe, Verdict};
 use onnxport_core::diagnose::{Code, Diagnostic};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use crate::again;
 use crate::exit::Exit;
@@ -14,16 +16,24 @@ use crate::format::{bad, bold, count, faint, good, table};
 use crate::outcome::{CommandResult, Outcome};
 
 /// Arguments of `plugin check`.
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Deserialize, JsonSchema)]
 pub(crate) struct Arguments {
     /// The library
+    #[serde(default)]
     library: PathBuf,
     /// Write the library's manifest beside it
     #[arg(long)]
+    #[serde(default)]
     write_manifest: bool,
     /// Time limit for one step, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECONDS", default_value_t = default_timeout(), value_parser = clap::value_parser!(u64).range(1..))]
+    #[serde(default = "default_timeout")]
+    #[schemars(range(min = 1))]
     timeout: u64,
+}
+
+const fn default_timeout() -> u64 {
+    10
 }
 
 /// Arguments of the hidden `plugin probe`.
@@ -40,6 +50,10 @@ pub(crate) struct ProbeArguments {
 
 /// Checks a library, each probe in a separate process.
 pub(crate) fn run(arguments: &Arguments) -> CommandResult {
+    if arguments.timeout == 0 {
+        let message = "`timeout` is 0, and a step takes longer";
+        return Err(Diagnostic::error(Code::USAGE, message).help("name at least 1 second").into());
+    }
     let library = &arguments.library;
     if !library.is_file() {
         let message = format!("plugin library not found: {}", library.display());

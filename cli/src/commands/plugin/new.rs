@@ -5,20 +5,24 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 use onnxport_project::{self as project, Kind, Sdk};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use crate::format::{bold, faint, good};
 use crate::outcome::{CommandResult, Outcome};
 
 /// Arguments of `plugin new`.
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Deserialize, JsonSchema)]
 pub(crate) struct Arguments {
     /// The name of the plugin, of its crate and of its operators' namespace
+    #[serde(default)]
     name: String,
     /// The folder to create, or an empty one [default: NAME]
     #[arg(long, value_name = "DIR")]
     path: Option<PathBuf>,
     /// The kind of plugin
-    #[arg(long, value_enum, default_value = "lowerings")]
+    #[arg(long, value_enum, default_value_t)]
+    #[serde(default)]
     kind: KindArgument,
     /// The plugin SDK: the folder `plugin-sdk` of onnxport's sources, or the URL of their git repository [default: a
     /// copy in the project of the sources that this program was built with]
@@ -26,9 +30,12 @@ pub(crate) struct Arguments {
     sdk: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, ValueEnum)]
+#[schemars(inline)]
+#[serde(rename_all = "lowercase")]
 enum KindArgument {
     /// Lower operators to ONNX
+    #[default]
     Lowerings,
     /// Rewrite parts of models
     Rules,

@@ -35,8 +35,8 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     let Arguments { hosted: Hosted { request, plugins }, reports } = arguments;
     reports.check()?;
     // The Python package converts modules, with plugins of its own.
-    let host = if request.modules { Host::new(&[])? } else { plugins::host(plugins)? };
-    if !request.modules {
+    let host = if request.separating.modules { Host::new(&[])? } else { plugins::host(plugins)? };
+    if !request.separating.modules {
         plugins::prepare(&host, &request.running);
     }
     let found = request.run_with(&host, plugins, &mut progress.clone())?;

@@ -48,17 +48,10 @@ pub struct BisectRequest {
     /// cuda-parity, and only the findings are copied back
     #[arg(long, value_name = "PLUGIN", requires = "against", conflicts_with = "converts")]
     pub comparer: Option<String>,
-    /// Find the modules that do not convert or whose results diverge: the Python package `onnxport` converts each
-    /// module separately and runs it on its inputs from the recorded call. PyTorch may execute code from the file: use
-    /// it only for files that you would load yourself
-    #[arg(long, group = "converts", conflicts_with_all = [
-        "against", "input", "inputs", "seed", "dim", "round_memory", "executor", "executor_option",
-        "ort_library", "isolate",
-    ])]
-    pub modules: bool,
-    /// Test only one of several modules that differ in nothing but their weights
-    #[arg(long, requires = "modules")]
-    pub once: bool,
+    /// A search among the modules of a program.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub separating: Separating,
     /// Compare every value, including those after the first wrong node, and list them with --json; with --modules,
     /// compare all modules
     #[arg(long)]
@@ -85,6 +78,23 @@ pub struct BisectRequest {
     pub running: Running,
 }
 
+/// A search among the modules of a program, which are converted separately.
+#[derive(Args, Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(default)]
+pub struct Separating {
+    /// Find the modules that do not convert or whose results diverge: the Python package `onnxport` converts each
+    /// module separately and runs it on its inputs from the recorded call. PyTorch may execute code from the file: use
+    /// it only for files that you would load yourself
+    #[arg(long, group = "converts", conflicts_with_all = [
+        "against", "input", "inputs", "seed", "dim", "round_memory", "executor", "executor_option",
+        "ort_library", "isolate",
+    ])]
+    pub modules: bool,
+    /// Test only one of several modules that differ in nothing but their weights
+    #[arg(long, requires = "modules")]
+    pub once: bool,
+}
+
 impl Default for BisectRequest {
     fn default() -> Self {
         Self {
@@ -93,8 +103,7 @@ impl Default for BisectRequest {
             record: false,
             passes: false,
             comparer: None,
-            modules: false,
-            once: false,
+            separating: Separating::default(),
             all: false,
             opset: DEFAULT_OPSET,
             optimize: None,
@@ -140,7 +149,8 @@ impl BisectRequest {
 
     /// Creates a request that converts the modules of the program at `program` separately.
     pub fn modules(program: impl Into<PathBuf>) -> Self {
-        Self { model: program.into(), modules: true, ..Self::default() }
+        let separating = Separating { modules: true, once: false };
+        Self { model: program.into(), separating, ..Self::default() }
     }
 
     /// Does the work of [`run`](Request::run). With `modules`, the Python package converts with `plugins`, and `host`
@@ -155,7 +165,7 @@ impl BisectRequest {
         progress: &mut dyn Progress,
     ) -> Result<Bisected, Report> {
         self.check()?;
-        if self.modules {
+        if self.separating.modules {
             return Ok(Bisected::Modules(Box::new(self.find_modules(plugins, progress)?)));
         }
         let runtime = self.running.open(host, progress.restart())?;
@@ -186,7 +196,7 @@ impl BisectRequest {
             ("ort_library", options.ort_library.is_some()),
             ("isolate", options.isolate),
         ];
-        unused.into_iter().try_for_each(|used| excludes(&[("modules", self.modules), used]))
+        unused.into_iter().try_for_each(|used| excludes(&[("modules", self.separating.modules), used]))
     }
 
     /// Whether values are compared on their device.
@@ -264,7 +274,7 @@ impl BisectRequest {
         let options = modules::Options {
             opset: self.opset,
             all: self.all,
-            once: self.once,
+            once: self.separating.once,
             plugins: plugins.plugin.clone(),
             options: further,
         };
@@ -281,7 +291,11 @@ impl Request for BisectRequest {
     type Outcome = Bisected;
 
     fn check(&self) -> Result<(), Diagnostic> {
-        let given = [("against", self.against.is_some()), ("passes", self.passes), ("modules", self.modules)];
+        let given = [
+            ("against", self.against.is_some()),
+            ("passes", self.passes),
+            ("modules", self.separating.modules),
+        ];
         excludes(&given)?;
         if given.iter().all(|(_, given)| !given) {
             return Err(wrong("none of `against`, `passes` and `modules` is given".to_owned())
@@ -291,8 +305,8 @@ impl Request for BisectRequest {
         needs("against", self.against.is_some(), &reference)?;
         needs("passes", self.passes, &[("optimize", self.optimize.is_some())])?;
         let opset = [("opset", self.opset != DEFAULT_OPSET)];
-        needs("passes", self.passes || self.modules, &opset)?;
-        needs("modules", self.modules, &[("once", self.once)])?;
+        needs("passes", self.passes || self.separating.modules, &opset)?;
+        needs("modules", self.separating.modules, &[("once", self.separating.once)])?;
         self.check_modules()
     }
 
@@ -326,7 +340,7 @@ mod tests {
         let text = format!("opset 20\ngraph {{\n input %x: f32[3]\n{body} output %y as y\n}}\n");
         let path = folder.join(name);
         let model = onnxport_core::Model::parse(&text).unwrap();
-        onnxport_core::write::write(&model, &path, &Default::default()).unwrap();
+        onnxport_core::write::write(&model, &path, &onnxport_core::WriteOptions::default()).unwrap();
         path
     }
 
@@ -366,7 +380,7 @@ mod tests {
         let plugins =
             Plugins { plugin: vec!["p.so".into()], plugin_option: vec![option], ..Plugins::default() };
         let request = BisectRequest {
-            once: true,
+            separating: Separating { modules: true, once: true },
             targeting: Targeting { target: Some("onnx".parse().unwrap()) },
             ..BisectRequest::modules("a.pt2")
         };
@@ -404,7 +418,8 @@ mod tests {
         assert_eq!(refused(optimize), "`optimize` needs `passes`");
         let opset = BisectRequest { opset: 18, ..values.clone() };
         assert_eq!(refused(opset), "`opset` needs `passes`");
-        let once = BisectRequest { once: true, ..values };
+        let separating = Separating { modules: false, once: true };
+        let once = BisectRequest { separating, ..values };
         assert_eq!(refused(once), "`once` needs `modules`");
         let seed = BisectRequest { feeding: Feeding { seed: 1, ..Feeding::default() }, ..modules };
         assert_eq!(refused(seed), "`modules` cannot be used with `seed`");

@@ -286,7 +286,7 @@ mod tests {
         let path = folder.path().join("a.onnx");
         let text = "opset 20\ngraph {\n input %x: f32[3]\n %a: f32[3] = Neg(%x)\n output %a as y\n}\n";
         let model = onnxport_core::Model::parse(text).unwrap();
-        onnxport_core::write::write(&model, &path, &Default::default()).unwrap();
+        onnxport_core::write::write(&model, &path, &onnxport_core::WriteOptions::default()).unwrap();
         let request = ProfileRequest::new(path);
         assert!(request.runs_models());
         let problem = |host: Host| request.run(&host, &mut ()).unwrap_err().diagnostics.remove(0);

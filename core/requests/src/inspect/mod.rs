@@ -117,16 +117,15 @@ impl Request for InspectRequest {
             let (rows, same) = facts::compare(&self.file, other, host)?;
             return Ok(Inspected::Compared(Comparison { rows, same }));
         }
-        Ok(match FileKind::of(&self.file) {
-            kind if self.weights => Inspected::Weights(self.weights(kind)?),
-            kind @ FileKind::Weights => Inspected::Weights(self.weights(kind)?),
-            FileKind::Model => Inspected::Model(Box::new(ModelSummary::read(&self.file)?)),
-            FileKind::Program => {
-                let archive = pipeline::read(&self.file)?;
-                let summary = ProgramSummary::from_archive(&archive, host, DEFAULT_OPSET);
-                Inspected::Program(Box::new(summary))
-            }
-        })
+        let kind = FileKind::of(&self.file);
+        if self.weights || kind == FileKind::Weights {
+            return Ok(Inspected::Weights(self.weights(kind)?));
+        }
+        if kind == FileKind::Model {
+            return Ok(Inspected::Model(Box::new(ModelSummary::read(&self.file)?)));
+        }
+        let archive = pipeline::read(&self.file)?;
+        Ok(Inspected::Program(Box::new(ProgramSummary::from_archive(&archive, host, DEFAULT_OPSET))))
     }
 }
 

@@ -234,10 +234,11 @@ def llava():
     return transformers.LlavaForConditionalGeneration(config)
 
 
-def test_a_vision_language_model_takes_pixels_in_the_first_step(tmp_path):
+@pytest.mark.parametrize("images", [1, 2])
+def test_a_vision_language_model_takes_pixels_in_the_first_step(tmp_path, images):
     def question(length):
-        image = torch.full((1, 16), 127)
-        pixels = torch.randn(1, 3, 32, 32, generator=torch.Generator().manual_seed(length))
+        image = torch.full((1, 16 * images), 127)
+        pixels = torch.randn(images, 3, 32, 32, generator=torch.Generator().manual_seed(length))
         return torch.cat([image, tokens(1, length)], 1), pixels
 
     model = llava()

@@ -18,6 +18,7 @@ _OWN = (
     "causal_mask",
     "flex_gradient",
     "linspace",
+    "mpt",
     "norm_sizes",
     "one_hot",
     "packed",

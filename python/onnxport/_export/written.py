@@ -97,11 +97,16 @@ def _held(
 
 
 def _is_plain(value: object) -> bool:
-    return (
-        type(value) in (torch.Tensor, torch.nn.Buffer, torch.nn.Parameter)
-        and value.layout is torch.strided
-        and value.numel() > 0
-    )
+    if type(value) not in (torch.Tensor, torch.nn.Buffer, torch.nn.Parameter):
+        return False
+    if value.layout is not torch.strided or value.numel() == 0:
+        return False
+    try:
+        value.data_ptr()
+    except RuntimeError:
+        # A value of a transform, such as that of `torch.func.grad`.
+        return False
+    return True
 
 
 def _is_same(one: torch.Tensor, other: torch.Tensor) -> bool:

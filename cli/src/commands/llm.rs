@@ -1,6 +1,5 @@
 //! `onnxport llm`.
 
-use onnxport_core::diagnose::Report;
 use onnxport_requests::llm::{Exported, LlmRequest};
 use onnxport_requests::{Hosted, Request};
 
@@ -31,7 +30,7 @@ fn describe(request: &LlmRequest, exported: Exported) -> Outcome {
         initializers,
         nodes,
         verification,
-        diagnostics,
+        report,
     } = exported;
     let mut outcome = Outcome::ok();
     let tokens = context.map_or_else(String::new, |tokens| format!(", {tokens} tokens"));
@@ -57,6 +56,7 @@ fn describe(request: &LlmRequest, exported: Exported) -> Outcome {
     outcome.put("context", context);
     outcome.put("model_bytes", model_bytes);
     outcome.put("data_bytes", data_bytes);
-    outcome.report = Report { diagnostics, ..Report::default() };
+    outcome.report.diagnostics.splice(0..0, report.diagnostics);
+    outcome.report.origins = report.origins;
     outcome
 }

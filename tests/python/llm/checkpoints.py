@@ -59,6 +59,20 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
             "pad_token_id": 0,
         },
     ),
+    # Its conversion has diagnostics about lines of the model.
+    "mpt": (
+        "MptConfig",
+        {
+            "vocab_size": VOCABULARY,
+            "d_model": 32,
+            "n_layers": 2,
+            "n_heads": 4,
+            "max_seq_len": 96,
+            "bos_token_id": 1,
+            "eos_token_id": 2,
+            "pad_token_id": 0,
+        },
+    ),
     "mamba": (
         "MambaConfig",
         {"vocab_size": VOCABULARY, "hidden_size": 32, "num_hidden_layers": 2, "state_size": 8},

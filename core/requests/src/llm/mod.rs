@@ -179,8 +179,8 @@ pub struct Exported {
     pub nodes: usize,
     /// The result of running the model once; `None` if it was not run.
     pub verification: Option<Verification>,
-    /// Warnings and notes.
-    pub diagnostics: Vec<Diagnostic>,
+    /// Warnings and notes, with the origins that they refer to.
+    pub report: Report,
 }
 
 impl Request for LlmRequest {
@@ -261,7 +261,8 @@ impl Request for LlmRequest {
         folder.write(card::FILE, card.text().as_bytes())?;
         progress.go_on()?;
         folder.publish()?;
-        let nodes = program.converted.model.graph.node_count();
+        let model = program.converted.model;
+        let nodes = model.graph.node_count();
         let own = [(true, card::FILE), (self.target == LlmTarget::Genai, genai::FILE)];
         let own = own.into_iter().filter(|(is_there, _)| *is_there).map(|(_, name)| name.to_owned());
         let of_model = std::iter::once(&written.model).chain(&written.data);
@@ -277,7 +278,7 @@ impl Request for LlmRequest {
             initializers,
             nodes,
             verification,
-            diagnostics,
+            report: Report { diagnostics, origins: model.origins },
         })
     }
 }

@@ -32,7 +32,7 @@ CONTEXT = 80
 
 PAGE = """# Families of decoders in a server
 
-Each decoder of transformers, with a small configuration and random weights: `onnxport llm` writes a
+Decoders of transformers, each with a small configuration and random weights: `onnxport llm` writes a
 folder with caches that grow (`--provider cpu`) and one with caches in buffers (`--provider cuda`,
 run on the CPU here). *Equal* folders generate the tokens of `generate` in ONNX Runtime, for two
 texts of several lengths over {steps} steps; in the columns *genai*, onnxruntime-genai loads the

@@ -32,8 +32,8 @@ CONTEXT = 80
 
 PAGE = """# Families of decoders in a server
 
-Decoders of transformers, each with a small configuration and random weights: `onnxport llm` writes a
-folder with caches that grow (`--provider cpu`) and one with caches in buffers (`--provider cuda`,
+Decoders of transformers, each with a small configuration and random weights: `onnxport llm` writes
+a folder with caches that grow (`--provider cpu`) and one with caches in buffers (`--provider cuda`,
 run on the CPU here). *Equal* folders generate the tokens of `generate` in ONNX Runtime, for two
 texts of several lengths over {steps} steps; in the columns *genai*, onnxruntime-genai loads the
 folder and generates {tokens} tokens. See [language models](llm.md).

@@ -64,9 +64,8 @@ class Bisect(Command):
         Args:
             model: The ONNX model, or with --passes also an exported program; with
                 --modules, an exported program.
-            against: What to compare the model with: a program with recorded intermediate
-                values beside it, the recording itself, another ONNX model, or the plugin of
-                another runtime.
+            against: The reference: a program with recorded intermediate values beside it,
+                the recording itself, another ONNX model, or the plugin of another runtime.
             record: Run the program with PyTorch in the active Python and compare with its
                 values instead of recorded ones. PyTorch may execute code from the file: use it
                 only for files that you would load yourself.

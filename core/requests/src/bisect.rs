@@ -33,8 +33,8 @@ use crate::value;
 pub struct BisectRequest {
     /// The ONNX model, or with --passes also an exported program; with --modules, an exported program
     pub model: PathBuf,
-    /// What to compare the model with: a program with recorded intermediate values beside it, the recording itself,
-    /// another ONNX model, or the plugin of another runtime
+    /// The reference: a program with recorded intermediate values beside it, the recording itself, another ONNX model,
+    /// or the plugin of another runtime
     #[arg(long, value_name = "PT2|SAFETENSORS|ONNX|PLUGIN", required_unless_present = "converts")]
     pub against: Option<PathBuf>,
     /// Run the program with PyTorch in the active Python and compare with its values instead of recorded ones. PyTorch

@@ -21,7 +21,7 @@ import os
 import struct
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -121,31 +121,39 @@ def fake_parameters(mode: Any) -> Iterator[None]:
         torch.nn.Module.register_parameter = register
 
 
-def attentions(config: Any) -> list[str]:
-    """Return implementations of attention, the fastest first."""
+def with_attention(make: Callable[..., Any], config: Any, dtype: Any) -> Any:
+    """Return the model that `make` makes with the fastest attention that it has.
+
+    Raises ValueError if transformers has no such model.
+    """
+    import transformers
+
+    release = tuple(int(part) for part in transformers.__version__.split(".")[:2])
+    typed = {"dtype" if release >= (4, 56) else "torch_dtype": dtype}
     # The fused attention has no softcap.
-    return ["eager"] if getattr(config, "attn_logit_softcapping", None) else ["sdpa", "eager"]
+    softcap = getattr(config, "attn_logit_softcapping", None)
+    problem = ValueError("no attention was tried")
+    for kind in ["eager"] if softcap else ["sdpa", "eager"]:
+        try:
+            return make(attn_implementation=kind, trust_remote_code=False, **typed).eval()
+        except ValueError as error:
+            problem = error
+    raise problem
 
 
 def model_of(config: Any, dtype: Any, mode: Any) -> Any:
     """Build the model without weights."""
     import transformers
 
-    release = tuple(int(part) for part in transformers.__version__.split(".")[:2])
-    typed = {"dtype" if release >= (4, 56) else "torch_dtype": dtype}
-    kinds = attentions(config)
-    for kind in kinds:
-        try:
-            with fake_parameters(mode):
-                model = transformers.AutoModelForCausalLM.from_config(
-                    config, attn_implementation=kind, trust_remote_code=False, **typed
-                )
-            return model.eval()
-        except ValueError as error:
-            if kind == kinds[-1]:
-                about = f"transformers has no language model for `{config.model_type}`"
-                raise Refused("architecture", f"{about}: {reason(error)}") from error
-    raise AssertionError
+    def make(**options: Any) -> Any:
+        with fake_parameters(mode):
+            return transformers.AutoModelForCausalLM.from_config(config, **options)
+
+    try:
+        return with_attention(make, config, dtype)
+    except ValueError as error:
+        about = f"transformers has no language model for `{config.model_type}`"
+        raise Refused("architecture", f"{about}: {reason(error)}") from error
 
 
 def probe(model: Any, mode: Any) -> tuple[list[list[int]], int]:

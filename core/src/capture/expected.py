@@ -3,12 +3,13 @@
 They are written beside the program, as `onnxport.save` writes them.
 """
 
+import functools
 import json
 import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from decoder import attentions
+    from decoder import with_attention
     from process import reason
 
 # The part of the free memory that the weights may take.
@@ -122,20 +123,10 @@ def loaded(folder: str, captured: Any) -> Any:
     """Return the model with its weights."""
     import transformers
 
-    release = tuple(int(part) for part in transformers.__version__.split(".")[:2])
-    typed = {"dtype" if release >= (4, 56) else "torch_dtype": next(captured.parameters()).dtype}
-    for kind in attentions(captured.config):
-        try:
-            return transformers.AutoModelForCausalLM.from_pretrained(
-                folder,
-                local_files_only=True,
-                trust_remote_code=False,
-                attn_implementation=kind,
-                **typed,
-            ).eval()
-        except ValueError as error:
-            problem = error
-    raise problem
+    load = functools.partial(
+        transformers.AutoModelForCausalLM.from_pretrained, folder, local_files_only=True
+    )
+    return with_attention(load, captured.config, next(captured.parameters()).dtype)
 
 
 def record(

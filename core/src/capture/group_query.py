@@ -29,8 +29,9 @@ NEUTRAL = {
     "return_dict",
     "use_cache",
 }
-# Queries whose rows of a mask are compared with those of a window.
+# Queries whose rows of a mask are compared with those of a window, and one behind all windows.
 QUERIES = (0, 1, 2, 3, 7, 31, 63, 64, 127, 511, 1023, 4095, 8191, 32767, 131071)
+FAR = 1 << 40
 
 
 class Causal:
@@ -53,10 +54,12 @@ def window_of(mask_function: Any) -> int:
     """
     import torch
 
-    def seen(query: int) -> int:
-        keys = torch.arange(query + 3)
+    def row(query: int, keys: Any) -> Any:
         zero, at = torch.zeros((), dtype=torch.int64), torch.full((), query)
-        allowed = torch.as_tensor(mask_function(zero, zero, at, keys)).expand(len(keys))
+        return torch.as_tensor(mask_function(zero, zero, at, keys)).expand(len(keys))
+
+    def seen(query: int) -> int:
+        allowed = row(query, torch.arange(query + 3))
         count = int(allowed.sum())
         if count == 0 or not bool(allowed[query - count + 1 : query + 1].all()):
             raise not_causal(f"the mask of token {query} is not a window")
@@ -70,6 +73,9 @@ def window_of(mask_function: Any) -> int:
     for query, count in windows.items():
         if count != (min(query + 1, window) if limited else query + 1):
             raise not_causal(f"token {query} sees {count} tokens")
+    far = row(FAR, torch.tensor([0, FAR // 2, FAR, FAR + 1])).tolist()
+    if far != [not limited, not limited, True, False]:
+        raise not_causal("its mask changes far behind the first token")
     return window if limited else 0
 
 

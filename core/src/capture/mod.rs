@@ -80,7 +80,7 @@ pub struct Decoder {
     pub layers: Vec<Layer>,
     /// Whether positions of tokens are an input.
     pub positions: bool,
-    /// The reason why there are no values of the checkpoint, if they were wanted.
+    /// The reason why the checkpoint did not run in PyTorch, although its values were wanted.
     #[serde(default)]
     pub uncompared: Option<String>,
     /// The number of heads of queries.

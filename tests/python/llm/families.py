@@ -35,11 +35,11 @@ PAGE = """# Families of decoders in a server
 Decoders of transformers, each with a small configuration and random weights: `onnxport llm` writes
 a folder with caches that grow (`--provider cpu`) and one with caches in buffers (`--provider cuda`,
 run on the CPU here). *Equal* folders generate the tokens of `generate` in ONNX Runtime, for two
-texts of several lengths over {steps} steps; in the columns *genai*, onnxruntime-genai loads the
+texts of different lengths over {steps} steps; in the columns *genai*, onnxruntime-genai loads the
 folder and generates {tokens} tokens. See [language models](llm.md).
 
 {versions}: {grown} of {all} families are equal, {buffers} with buffers. `python -m
-tests.python.llm.families` generates the table.
+tests.python.llm.families FAMILY...` generates such a table.
 
 | family | class | cpu | buffers | genai, cpu | genai, buffers |
 |---|---|---|---|---|---|

@@ -10,7 +10,7 @@ FOLDER = Path(__file__).parents[3] / "core/src/capture"
 
 
 class Refused(Exception):  # noqa: N818
-    """What a script raises for a checkpoint that cannot be captured."""
+    """The error of a script about a checkpoint that cannot be captured."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -18,7 +18,7 @@ class Refused(Exception):  # noqa: N818
 
 
 def load(name: str) -> ModuleType:
-    """Import a script; those before and behind it are not there."""
+    """Import a script by itself; it only has the error of the others."""
     spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -145,8 +145,9 @@ def test_windows_are_found_in_masks():
             masks.causal_mask_function, lambda _b, _h, q, kv: (kv % 2 == 0) | (q == kv)
         ),
         masks.and_masks(masks.causal_mask_function, lambda _b, _h, q, kv: kv < 5000),
+        masks.sliding_window_causal_mask_function(200_000),
     ],
-    ids=["bidirectional", "chunks", "prefix", "holes", "a limit"],
+    ids=["bidirectional", "chunks", "prefix", "holes", "a limit", "a window behind all queries"],
 )
 def test_other_masks_are_refused(mask):
     script = scripts.load("group_query")

@@ -26,7 +26,7 @@ CALLS = ["prompt", "token-1", "token-2", "part"]
 FAMILIES = [name for name in checkpoints.FAMILIES if name != "mamba"]
 
 
-# What Python runs when it starts: a model with weights gets others.
+# A start-up script of Python that changes the weights of a loaded model.
 OTHER_WEIGHTS = """
 import importlib.abc
 import sys

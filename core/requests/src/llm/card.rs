@@ -57,6 +57,9 @@ impl Card<'_> {
         } else {
             "Batch, sequence and past are dynamic; the first call has caches of length 0.\n"
         });
+        if request.provider.buffers() && request.last_logits {
+            text.push_str("Logits are those of the last position: use texts of one length in a batch.\n");
+        }
         if request.target == LlmTarget::Genai {
             let _ = writeln!(text, "`{}` describes it for onnxruntime-genai.", genai::FILE);
         }

@@ -79,13 +79,15 @@ class Conversion:
         weights: dict[str, Tensor | None],
         constants: dict[str, Tensor | None],
         dims: Mapping[str, str] = ...,
+        guards: Mapping[str, str] = ...,
         recorded: bytes | None = None,
     ) -> Conversion:
         """Take a program from memory. Its weights are not copied.
 
         `program` is the JSON of PyTorch's serializer, `weights` and `constants` are the tensors
-        that it names, None for those without data, `dims` names for its symbols. `recorded` holds
-        calls with their results, in the form of `SIDECAR_FORMAT`.
+        that it names, None for those without data, `dims` names for its symbols, `guards` stack
+        traces of the code that asked for each guard. `recorded` holds calls with their results, in
+        the form of `SIDECAR_FORMAT`.
         """
 
     def run(

@@ -35,15 +35,18 @@ class UserInput:
 
 def shorten_stack_traces(ep: ExportedProgram, root: Path) -> None:
     """Rewrite the file names in the stack traces of every node, also in subgraphs."""
-    installed = re.compile(r'File "[^"]*/(?:site|dist)-packages/')
-    library = re.compile(rf'File "{re.escape(str(Path(os.__file__).parent))}/')
     for graph_module in ep.graph_module.modules():
         if isinstance(graph_module, torch.fx.GraphModule):
             for node in graph_module.graph.nodes:
                 if trace := node.meta.get("stack_trace"):
-                    trace = installed.sub('File "', trace)
-                    trace = trace.replace(f'File "{root}{os.sep}', 'File "')
-                    node.meta["stack_trace"] = library.sub('File "', trace)
+                    node.meta["stack_trace"] = shortened(trace, root)
+
+
+def shortened(trace: str, root: Path) -> str:
+    """Return a stack trace whose files under `root` and in installed packages are relative."""
+    trace = re.sub(r'File "[^"]*/(?:site|dist)-packages/', 'File "', trace)
+    trace = trace.replace(f'File "{root}{os.sep}', 'File "')
+    return trace.replace(f'File "{Path(os.__file__).parent}/', 'File "')
 
 
 def user_inputs(ep: ExportedProgram) -> Iterator[UserInput]:
@@ -73,17 +76,22 @@ def output_names(ep: ExportedProgram) -> list[str | None]:
     return names
 
 
-def dim_names(ep: ExportedProgram) -> dict[str, str]:
-    """Return the names that the user gave to dimensions, by symbol; a loaded program has none."""
+def shape_env(ep: ExportedProgram) -> Any:
+    """Return the environment of the symbols in a program; None for one without symbols."""
     values = (node.meta.get("val") for node in ep.graph.find_nodes(op="placeholder"))
     mode = next((value.fake_mode for value in values if hasattr(value, "fake_mode")), None)
-    shape_env = getattr(mode, "shape_env", None)
+    return getattr(mode, "shape_env", None)
+
+
+def dim_names(ep: ExportedProgram) -> dict[str, str]:
+    """Return the names that the user gave to dimensions, by symbol; a loaded program has none."""
+    env = shape_env(ep)
     # PyTorch keeps them for its error messages, in an undocumented place.
-    given = getattr(shape_env, "source_name_to_debug_name", {})
-    symbols = getattr(shape_env, "source_to_var", {})
+    given = getattr(env, "source_name_to_debug_name", {})
+    symbols = getattr(env, "source_to_var", {})
     names: dict[str, str] = {}
     for source, name in given.items():
-        symbol = shape_env.replace(symbols[source]) if source in symbols else None
+        symbol = env.replace(symbols[source]) if source in symbols else None
         if isinstance(symbol, sympy.Symbol) and name.isidentifier():
             names.setdefault(str(symbol), name)
     return names

@@ -1,7 +1,8 @@
 """Write an exported program together with the values that its ONNX form must reproduce.
 
-The values go into a sidecar (`_sidecar.py`). The names of `Dim`, which PyTorch does not save, go
-into the archive: its extra file `onnxport.dims.json` is a JSON object of names by symbols.
+The values go into a sidecar (`_sidecar.py`). The archive gets two extra files for facts that
+PyTorch does not save: `onnxport.dims.json` is a JSON object of the names of `Dim` by symbols,
+`onnxport.guards.json` of stack traces by the guards that the code asked for.
 Intermediate values go into a separate file on request (`_intermediates.py`).
 """
 
@@ -20,6 +21,7 @@ import torch
 import torch.utils._pytree as pytree
 from torch.export import ExportedProgram
 
+from onnxport import _guards
 from onnxport._export import flex
 from onnxport._intermediates import intermediates_path, record
 from onnxport._onnx_program import reference
@@ -29,12 +31,14 @@ from onnxport._program import (
     flatten_inputs,
     output_names,
     shorten_stack_traces,
+    shortened,
     solve,
     user_inputs,
 )
 from onnxport._sidecar import Case, sidecar_path, write
 
 DIM_NAMES = "onnxport.dims.json"
+GUARDS = "onnxport.guards.json"
 DRAWS_PER_CASE = 64
 
 
@@ -84,10 +88,13 @@ def save(
     recorded = list(recorder.record(inputs, cases))
     if root is not None:
         shorten_stack_traces(ep, Path(root).resolve())
+    guards = _guards.traces(ep)
+    if root is not None:
+        guards = {text: shortened(trace, Path(root).resolve()) for text, trace in guards.items()}
     ep = flex.dense(ep)
-    names = dim_names(ep)
-    extra_files = {DIM_NAMES: json.dumps(names, sort_keys=True)} if names else None
-    torch.export.save(ep, path, extra_files=extra_files)
+    added = {DIM_NAMES: dim_names(ep), GUARDS: guards}
+    files = {name: json.dumps(kept, sort_keys=True) for name, kept in added.items() if kept}
+    torch.export.save(ep, path, extra_files=files or None)
     target = sidecar_path(path)
     write(recorded, recorder.output_names, target)
     if intermediates:

@@ -36,20 +36,21 @@ impl Conversion {
 
     /// Takes a program from memory. Its weights are not copied.
     #[staticmethod]
-    #[pyo3(signature = (*, program, weights, constants, dims=BTreeMap::new(), recorded=None))]
+    #[pyo3(signature = (*, program, weights, constants, dims=BTreeMap::new(), guards=BTreeMap::new(), recorded=None))]
     fn from_parts(
         py: Python<'_>,
         program: PyBackedBytes,
         weights: &Bound<'_, PyDict>,
         constants: &Bound<'_, PyDict>,
         dims: BTreeMap<String, String>,
+        guards: BTreeMap<String, String>,
         recorded: Option<PyBackedBytes>,
     ) -> PyResult<Self> {
         // Weights and constants are two tables in an archive too, whose storages are not compared.
         let (weights, constants) = (tensors(weights)?, tensors(constants)?);
         let recorded = recorded.map(|bytes| bytes.to_vec().into());
         let (weights, constants) = (weights.into_iter().collect(), constants.into_iter().collect());
-        let parts = Parts { program: program.to_vec(), weights, constants, dims };
+        let parts = Parts { program: program.to_vec(), weights, constants, dims, guards };
         let conversion =
             work::run(py, None, move |_| Ok(onnxport_core::Conversion::from_parts(parts, recorded)?))?;
         Ok(Self { source: "the program".to_owned(), conversion })

@@ -111,7 +111,7 @@ impl ProgramSummary {
             states: Vec::new(),
             dims: dims(program),
             sizes: sizes::effective(program, &host.schemas, &InterfaceNames::default()).stated,
-            guards: program.guards.clone(),
+            guards: program.guards.iter().map(|guard| guard.text.clone()).collect(),
             ops: ops(body, &functional.body, host, opset),
             parameters: 0,
             buffers: 0,

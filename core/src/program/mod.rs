@@ -13,7 +13,7 @@ pub use value::{TensorType, Val, Value, ValueType};
 use indexmap::IndexMap;
 
 use crate::arena::Arena;
-use crate::diagnose::Origins;
+use crate::diagnose::{OriginId, Origins};
 use crate::sym::Symbols;
 use crate::tensor::LazyTensor;
 
@@ -33,8 +33,24 @@ pub struct Program {
     pub tensors: IndexMap<String, LazyTensor>,
     /// The producer of the program: format, schema and PyTorch versions, in this order.
     pub producer: Producer,
-    /// The guards that PyTorch recorded, as Python expressions.
-    pub guards: Vec<String>,
+    /// The guards that PyTorch recorded.
+    pub guards: Vec<Guard>,
+}
+
+/// A condition on sizes under which the captured branch is the one that the module takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guard {
+    /// A Python expression, `L['x'].size()[0] <= 8`.
+    pub text: String,
+    /// The code that asked for it. PyTorch's archives do not have it; onnxport adds it to its own.
+    pub origin: Option<OriginId>,
+}
+
+impl From<String> for Guard {
+    /// A guard whose code is not known.
+    fn from(text: String) -> Self {
+        Self { text, origin: None }
+    }
 }
 
 /// The producer of the program.

@@ -37,7 +37,7 @@ pub fn graph(program: &Program) -> About {
     let entry = |key: &str, text: String| (key.to_owned(), text);
     let metadata = vec![
         entry(torch::SIGNATURE, signature::text(program)),
-        entry(torch::GUARDS, python::list(program.guards.iter().map(String::as_str))),
+        entry(torch::GUARDS, python::list(program.guards.iter().map(|guard| guard.text.as_str()))),
         entry(torch::RANGES, format!("{{{}}}", ranges.join(", "))),
     ];
     let mut about = About { metadata, ..About::default() };

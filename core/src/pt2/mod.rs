@@ -7,6 +7,7 @@
 mod cache;
 mod decode;
 mod dim_names;
+mod guard_lines;
 mod json;
 mod layout;
 mod parts;
@@ -84,6 +85,7 @@ pub fn read_named(path: &Path, model: Option<&str>) -> Result<Archive, Report> {
     torch_file::check_byte_order(&zip, zip.root())?;
     let mut program = program(&zip, &layout.program)?;
     dim_names::apply(&zip, &mut program)?;
+    guard_lines::apply(&zip, &mut program)?;
     let mut payloads = Payloads::default();
     for tensors in &layout.tensors {
         let result = match tensors {

@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 
 use super::payload::Payloads;
 use super::view::{Claim, lent};
-use super::{Archive, dim_names, finish, program_of};
+use super::{Archive, dim_names, finish, guard_lines, program_of};
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::tensor::{DType, LentMemory};
 
@@ -24,6 +24,8 @@ pub struct Parts {
     pub constants: IndexMap<String, Option<GivenTensor>>,
     /// Names for symbols of the program.
     pub dims: BTreeMap<String, String>,
+    /// Python stack traces by the guards that they asked for.
+    pub guards: BTreeMap<String, String>,
 }
 
 /// A strided tensor in lent memory.
@@ -53,9 +55,10 @@ impl GivenTensor {
 /// # Errors
 /// As [`read`](super::read), except for those about files.
 pub fn from_parts(parts: Parts) -> Result<Archive, Report> {
-    let Parts { program, weights, constants, dims } = parts;
+    let Parts { program, weights, constants, dims, guards } = parts;
     let mut program = program_of(&program, PROGRAM)?;
     dim_names::rename(dims, &mut program);
+    guard_lines::add(&guards, &mut program);
     let mut payloads = Payloads::default();
     let mut loans = BTreeSet::new();
     for (name, given) in weights.into_iter().chain(constants) {

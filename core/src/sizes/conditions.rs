@@ -6,7 +6,7 @@ use super::Port;
 use super::constraints::{Relation, conjuncts, relation};
 use super::solver::symbols_in;
 use crate::diagnose::OriginId;
-use crate::program::{Arg, Body, Call, Output, Program, Val, ValueType};
+use crate::program::{Arg, Body, Call, Guard, Output, Program, Val, ValueType};
 use crate::registry::{Schemas, Term};
 use crate::sym::{Dim, Expr, ExprId, Symbols};
 
@@ -36,11 +36,15 @@ pub(super) fn read(
 ) -> Vec<Condition> {
     let stated = stated(&program.body);
     let mut found = Vec::new();
-    for text in program.guards.iter().flat_map(|guard| conjuncts(guard)) {
+    let parts = program
+        .guards
+        .iter()
+        .flat_map(|Guard { text, origin }| conjuncts(text).into_iter().map(|part| (part, *origin)));
+    for (text, asked) in parts {
         let read = found.len() < MAX_CONDITIONS;
         let any = if read { alternatives(symbols, text, ports).unwrap_or_default() } else { Vec::new() };
         let mut sides = any.iter().flat_map(|(a, _, b)| [*a, *b]);
-        let origin = sides.find_map(|side| origin(symbols, side, &stated));
+        let origin = asked.or_else(|| sides.find_map(|side| origin(symbols, side, &stated)));
         found.push(Condition { any, text: text.trim().to_owned(), origin });
     }
     found.extend(assertions(&program.body, symbols, schemas).into_iter().take(MAX_CONDITIONS));

@@ -3,6 +3,7 @@
 
 use super::Port;
 use crate::meta::Implied;
+use crate::program::Guard;
 use crate::sym::{Dim, Range, SymId, Symbols};
 
 /// A relation between two sizes.
@@ -44,14 +45,14 @@ impl Constraints {
     /// The constraints of `guards`, Python expressions over the inputs `ports`, and of `implied`.
     pub(crate) fn new<'p>(
         implied: Implied,
-        guards: &[String],
+        guards: &[Guard],
         ports: impl IntoIterator<Item = Port<'p>>,
     ) -> Self {
         let Implied { symbols, pairs } = implied;
         let all = pairs.into_iter().map(|(a, b)| (a, Relation::Equal, b)).collect();
         let mut constraints = Self { symbols, all, unread: 0 };
         let ports: Vec<Port<'_>> = ports.into_iter().collect();
-        for part in guards.iter().flat_map(|guard| conjuncts(guard)) {
+        for part in guards.iter().flat_map(|guard| conjuncts(&guard.text)) {
             match relation(&mut constraints.symbols, part, &ports) {
                 Some(constraint) => constraints.all.push(constraint),
                 None => constraints.unread = constraints.unread.saturating_add(1),

@@ -297,7 +297,7 @@ mod tests {
     }
 
     fn constraints(symbols: &Symbols, guards: &[&str], samples: &[Sample]) -> Constraints {
-        let guards: Vec<String> = guards.iter().map(|g| (*g).to_owned()).collect();
+        let guards: Vec<_> = guards.iter().map(|guard| (*guard).to_owned().into()).collect();
         Constraints::new(Implied::nothing(symbols), &guards, samples.iter().map(Sample::port))
     }
 

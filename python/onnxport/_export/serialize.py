@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, unset_fake_temporarily
 from torch.export import ExportedProgram
 
-from onnxport import _errors
+from onnxport import _errors, _guards
 from onnxport._diagnostics import Diagnostic
 from onnxport._export import flex
 
@@ -48,11 +48,15 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Parts:
-    """A program in parts. A tensor that is None has no data: it is fake, or on the meta device."""
+    """A program in parts. A tensor that is None has no data: it is fake, or on the meta device.
+
+    `guards` has stack traces of the code that asked for each guard.
+    """
 
     program: bytes
     weights: Mapping[str, Buffer | None]
     constants: Mapping[str, Buffer | None]
+    guards: Mapping[str, str] = field(default_factory=dict)
 
 
 def parts(program: ExportedProgram) -> Parts:
@@ -67,7 +71,7 @@ def parts(program: ExportedProgram) -> Parts:
         raise _errors.UnsupportedError(diagnostics=sparse)
     with unset_fake_temporarily():
         weights, constants = _buffers(program.state_dict, program.constants)
-        return Parts(to_json(program), weights, constants)
+        return Parts(to_json(program), weights, constants, _guards.traces(program))
 
 
 def _sparse_inputs(program: ExportedProgram) -> Iterator[Diagnostic]:
@@ -101,8 +105,8 @@ def replaced(parts: Parts, tensors: Mapping[str, Any]) -> tuple[Parts, list[str]
         },
     )
     strangers = [name for name in tensors if name not in weights and name not in constants]
-    changed = Parts(parts.program, {**parts.weights, **weights}, {**parts.constants, **constants})
-    return changed, strangers
+    weights, constants = {**parts.weights, **weights}, {**parts.constants, **constants}
+    return replace(parts, weights=weights, constants=constants), strangers
 
 
 def _buffers(*tables: Mapping[str, Any]) -> list[dict[str, Buffer | None]]:
@@ -259,4 +263,5 @@ def native(parts: Parts, tensor: Callable[..., Any]) -> dict[str, Any]:
         "program": parts.program,
         "weights": converted(parts.weights),
         "constants": converted(parts.constants),
+        "guards": dict(parts.guards),
     }

@@ -19,7 +19,7 @@ from torch.export import AdditionalInputs, Dim, ExportedProgram, ShapesCollectio
 from onnxport import _errors
 from onnxport._diagnostics import Diagnostic
 from onnxport._export import places, trees
-from onnxport._program import dim_names, user_inputs
+from onnxport._program import dim_names, shape_env, user_inputs
 
 Shapes = Mapping[str, Any] | Sequence[Any] | AdditionalInputs | ShapesCollection | None
 _COLLECTIONS = (AdditionalInputs, ShapesCollection)
@@ -166,10 +166,7 @@ def fixed(axis: Axis, size: Any, findings: Sequence[Diagnostic] = ()) -> Diagnos
 
 def _roots(program: ExportedProgram) -> dict[str, str]:
     """Return the names of dimensions of which axes are expressions."""
-    values = (node.meta.get("val") for node in program.graph.find_nodes(op="placeholder"))
-    mode = next((value.fake_mode for value in values if hasattr(value, "fake_mode")), None)
-    shape_env = getattr(mode, "shape_env", None)
-    roots = getattr(shape_env, "source_to_var", {}).items()
+    roots = getattr(shape_env(program), "source_to_var", {}).items()
     return {str(symbol): name for name, symbol in roots if name.isidentifier()}
 
 

@@ -1,14 +1,18 @@
-//! Names of dimensions that the Python helper put beside a program.
+//! Names of dimensions and lines of guards, which onnxport's Python package adds to an archive.
 
 use super::archive::Archive;
 use super::{assert_one, read, read_codes};
 
 /// The archive with this file of names.
 fn named(text: &str) -> Archive {
+    added("onnxport.dims.json", text)
+}
+
+fn added(file: &str, text: &str) -> Archive {
     let mut archive = Archive::base();
     let suffix = "models/model.json";
     let place = archive.entries.iter().find_map(|(name, _)| name.strip_suffix(suffix).map(str::to_owned));
-    let name = format!("{}extra/onnxport.dims.json", place.expect("a program"));
+    let name = format!("{}extra/{file}", place.expect("a program"));
     archive.entries.push((name, text.as_bytes().to_vec()));
     archive
 }
@@ -36,9 +40,12 @@ fn symbols_take_names_and_nothing_else() {
 }
 
 #[test]
-fn a_damaged_file_of_names_is_said_and_a_huge_one_is_passed_over() {
+fn a_damaged_file_is_an_error_and_a_huge_one_is_ignored() {
     for damaged in ["{", "[]", r#"{"s0": 3}"#] {
         assert_one(&read_codes(&named(damaged)), "OP105", &["onnxport.dims.json"]);
+    }
+    for damaged in ["{", "[]", r#"{"L['x'].size()[0] <= 8": 3}"#] {
+        assert_one(&read_codes(&added("onnxport.guards.json", damaged)), "OP105", &["onnxport.guards.json"]);
     }
     let huge = format!("{{\"s0\": \"{}\"}}", "x".repeat(2 << 20));
     assert_eq!(symbols(&named(&huge)), symbols(&Archive::base()));

@@ -69,7 +69,7 @@ impl Parser<'_> {
                 "symbol" => self.symbol()?,
                 "guard" => {
                     let guard = self.lexer.quoted()?;
-                    self.program.guards.push(guard);
+                    self.program.guards.push(guard.into());
                 }
                 "tensor" => {
                     let name = self.lexer.name()?;

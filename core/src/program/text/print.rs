@@ -41,7 +41,7 @@ impl Printer<'_> {
         self.out.push_str(&text::symbols(&program.symbols));
         for guard in &program.guards {
             self.out.push_str("guard ");
-            self.quoted(guard);
+            self.quoted(&guard.text);
             self.out.push('\n');
         }
         for (name, tensor) in &program.tensors {

@@ -35,7 +35,7 @@ pub(crate) fn program<N: Nodes>(
                 schema: (program.schema_version.major, program.schema_version.minor),
                 torch: program.torch_version,
             },
-            guards: program.guards_code,
+            guards: program.guards_code.into_iter().map(Into::into).collect(),
             ..Program::default()
         },
         dims: FxHashMap::default(),

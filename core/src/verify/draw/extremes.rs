@@ -146,7 +146,7 @@ mod tests {
             symbols.get_mut(id).range = Range::new(*low, *high);
             traced.push((id, *size));
         }
-        let guards: Vec<String> = guards.iter().map(|guard| (*guard).to_owned()).collect();
+        let guards: Vec<_> = guards.iter().map(|guard| (*guard).to_owned().into()).collect();
         let known = ports.iter().map(|(name, dims)| Port { name, leaf: None, dims, number: None });
         let constraints = Constraints::new(Implied::nothing(&symbols), &guards, known);
         let cost = |sizes: &Sizes| {

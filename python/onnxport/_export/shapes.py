@@ -82,6 +82,8 @@ def read(model: Any, args: trees.Args, kwargs: trees.Kwargs, shapes: Shapes) -> 
     if isinstance(shapes, _COLLECTIONS):
         return _collected(model, args, kwargs, shapes)
     arguments = trees.bound(model, args, kwargs)
+    if isinstance(shapes, Mapping):
+        shapes = _with_extra(shapes, arguments, trees.extra_name(model))
     leaves = _leaves(arguments, shapes)
     places = trees.positions(model, args, kwargs)
     known = _identifiers(dim for _, _, spec in leaves for _, dim in _items(spec))
@@ -183,6 +185,21 @@ def _distinct(named: Mapping[str, str]) -> dict[str, str]:
         taken.add(own)
         distinct[symbol] = own
     return distinct
+
+
+def _with_extra(
+    shapes: Mapping[str, Any], arguments: Mapping[str, Any], extra: str | None
+) -> Mapping[str, Any]:
+    """Return `shapes` with those of arguments for `**kwargs` in a dict of their own.
+
+    Like PyTorch, a caller may name these arguments beside the others.
+    """
+    given = arguments.get(extra, {}) if extra is not None else {}
+    named = {name: spec for name, spec in shapes.items() if name in given and name not in arguments}
+    if not named:
+        return shapes
+    others = {name: spec for name, spec in shapes.items() if name not in named}
+    return {**others, extra: {**dict.fromkeys(given), **(shapes.get(extra) or {}), **named}}
 
 
 def _leaves(arguments: Mapping[str, Any], shapes: Any) -> list[tuple[str, Any, Any]]:

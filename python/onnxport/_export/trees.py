@@ -31,6 +31,14 @@ def bound(model: Any, args: Args, kwargs: Kwargs) -> dict[str, Any]:
         raise _errors.usage(f"the model does not take these arguments: {error}", help) from error
 
 
+def extra_name(model: Any) -> str | None:
+    """Return the name of the parameter for extra keyword arguments, None if there is none."""
+    for name, parameter in inspect.signature(forward(model)).parameters.items():
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            return name
+    return None
+
+
 def positions(model: Any, args: Args, kwargs: Kwargs) -> list[int]:
     """Return the position of each leaf of the bound arguments among the leaves of the call.
 

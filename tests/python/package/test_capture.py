@@ -809,3 +809,25 @@ def test_the_line_of_a_helper_is_named(model):
     line = eigenvalues.__code__.co_firstlineno + 1
     with pytest.raises(onnxport.Error, match=rf"test_capture.py:{line} in eigenvalues"):
         onnxport.export(model, (torch.rand(4, 4),))
+
+
+class Extra(nn.Module):
+    """Takes a tensor and a number by names that its signature does not have."""
+
+    def forward(self, x, **others):
+        return (x + others["y"]) * others["scale"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"x": {0: "n"}, "y": {0: "n"}, "scale": None},
+        {"x": {0: "n"}, "y": {0: "n"}},
+        {"x": {0: "n"}, "others": {"y": {0: "n"}, "scale": None}},
+    ],
+)
+def test_extra_arguments_may_be_named_beside_the_others(given):
+    call = {"x": torch.rand(3), "y": torch.rand(3), "scale": 2}
+    program = onnxport.export(Extra().eval(), kwargs=call, dynamic_shapes=given)
+    x, y = torch.rand(5), torch.rand(5)
+    torch.testing.assert_close(program(x=x, y=y, scale=2)[0], (x + y) * 2)

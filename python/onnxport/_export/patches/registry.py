@@ -22,6 +22,7 @@ _OWN = (
     "norm_sizes",
     "one_hot",
     "packed",
+    "packed_images",
     "recurrent",
     "selective_scan",
 )

@@ -45,13 +45,15 @@ class Wanted:
     """The dimensions that should be dynamic.
 
     `candidates` are the arguments to try for `torch.export.export`, in order. `fixed_ones` is used
-    if none of them succeeds: axes of size 1, which may be broadcast, stay at 1 in it.
+    if none of them succeeds: axes of size 1, which may be broadcast, stay at 1 in it. `auto` tells
+    whether PyTorch chooses for further axes.
     """
 
     candidates: tuple[Any, ...]
     axes: tuple[Axis, ...] = ()
     inputs: AdditionalInputs | None = None
     fixed_ones: Any = None
+    auto: bool = False
 
     def verify(self, program: ExportedProgram) -> None:
         """Raise if the program does not accept the further inputs from which its shapes derive."""
@@ -71,8 +73,8 @@ class Wanted:
 
     @property
     def any(self) -> bool:
-        """Whether a dimension is to be dynamic."""
-        return bool(self.axes)
+        """Whether a dimension is to be dynamic, or may be."""
+        return bool(self.axes) or self.auto
 
 
 def read(model: Any, args: trees.Args, kwargs: trees.Kwargs, shapes: Shapes) -> Wanted:
@@ -93,16 +95,17 @@ def read(model: Any, args: trees.Args, kwargs: trees.Kwargs, shapes: Shapes) -> 
         for axis in _axes(place, *leaf, known)
     )
     items = [item for _, _, spec in leaves for item in _items(spec)]
+    auto = any(_is(Dim.AUTO, dim) for _, dim in items)
     ones = None
     if any(axis.size == 1 for axis in axes):
         ones = _replaced(arguments, shapes, leaves, {}, fix_ones=True)
     if not any(isinstance(dim, str) or axis < 0 for axis, dim in items):
-        return Wanted((shapes,), axes, fixed_ones=ones)
+        return Wanted((shapes,), axes, fixed_ones=ones, auto=auto)
     shared = {given: dim for given, own in known.items() if (dim := _shared(axes).get(own))}
     candidates = [
         _replaced(arguments, shapes, leaves, names) for names in ([shared, {}] if shared else [{}])
     ]
-    return Wanted(tuple(candidates), axes, fixed_ones=ones)
+    return Wanted(tuple(candidates), axes, fixed_ones=ones, auto=auto)
 
 
 def _collected(

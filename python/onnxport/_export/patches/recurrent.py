@@ -12,13 +12,14 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch._higher_order_ops.while_loop import while_loop
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxport._export.patches.patch import Function, Patch
 
 patch = Patch(
     "recurrent",
     reason="PyTorch's loop over time does not take a batch or a length that is a value",
-    version=2,
+    version=3,
 )
 
 
@@ -78,7 +79,11 @@ def _loop(given: Tensor, states: Any, step: Any) -> Any:
     # As in PyTorch's kernels. Otherwise the loop could not be traced where the length is a value.
     torch._check(given.shape[0] >= 1, lambda: "the sequence of a recurrent layer is empty")
     first = states[0]
-    out = first.new_zeros(given.shape[0], *first.shape)
+    length, batch, size = given.shape[0], *first.shape
+    # A stride is a product of sizes. PyTorch follows it through the loop only if all of them are
+    # values, or none is.
+    by_row = bool(free_unbacked_symbols(length))
+    out = first.new_zeros((batch, length, size) if by_row else (length, batch, size))
 
     def is_left(index: Tensor, *_: Tensor) -> Any:
         return index < given.shape[0]
@@ -89,12 +94,12 @@ def _loop(given: Tensor, states: Any, step: Any) -> Any:
         torch._check(at < given.shape[0])
         states = step(given[at], *states)
         out = out.clone()
-        out[at] = states[0]
+        (out.transpose(0, 1) if by_row else out)[at] = states[0]
         return index + 1, out, *states
 
     start = torch.zeros((), dtype=torch.int64)
     _, out, *states = while_loop(is_left, body, [start, out, *states])
-    return out, *states
+    return (out.transpose(0, 1) if by_row else out), *states
 
 
 def _separate(*tensors: Tensor | None) -> tuple[Any, ...]:

@@ -75,11 +75,12 @@ class Steps(Selected):
 def test_selected_steps_are_exported(kind):
     torch.manual_seed(0)
     model = Steps(kind(4, 5, batch_first=True, num_layers=2, bidirectional=kind is nn.LSTM))
-    sizes = ({1: "time"}, {0: "time"})
+    sizes = ({0: "batch", 1: "time"}, {0: "time"})
     args = torch.randn(3, 6, 4), torch.tensor([True, False, True, True, False, True])
     others = [
         (torch.randn(3, 2, 4), torch.tensor([True, True])),
-        (torch.randn(3, 9, 4), torch.arange(9) == 4),
+        (torch.randn(1, 9, 4), torch.arange(9) == 4),
+        (torch.randn(5, 4, 4), torch.arange(4) > 1),
     ]
     program = exported("recurrent", model, args, sizes, others)
     operators = {node.op_type for node in program.model_proto.graph.node}

@@ -74,6 +74,11 @@ pub(crate) fn extreme(cx: &Lower, op: impl Operator<'static>, a: Value, b: Value
     node(cx, op, &[a, b], dtype)
 }
 
+/// Whether numbers of any floating-point type are infinite.
+pub(crate) fn is_infinite(cx: &Lower, x: Value) -> Value {
+    cx.equal(cx.abs(x), f64::INFINITY)
+}
+
 /// `x` rounded towards zero: `sign(x) * floor(|x|)`.
 pub(crate) fn trunc(cx: &Lower, x: Value) -> Value {
     cx.sign(x) * cx.floor(cx.abs(x))

@@ -91,7 +91,8 @@ fn bce_with_logits(
         let log = log_one_plus_exp(cx, minus, dtype);
         rest * x + (shifted(positive, -1.0) * target + 1.0) * log
     } else {
-        log_one_plus_exp(cx, x, dtype) - target * x
+        // In this order an infinite `x` is not multiplied by 0.
+        (1.0 - target) * x + log_one_plus_exp(cx, -x, dtype)
     };
     Ok(Reduction::read(reduction)?.of(cx, weighted(cx, losses, weight, dtype)))
 }

@@ -2,7 +2,7 @@
 
 use onnxport_sdk::prelude::*;
 
-use crate::support::{node, scaled};
+use crate::support::{is_infinite, node, scaled, select};
 
 /// `alpha * x` for an operand; a constant is multiplied here.
 fn times(cx: &Lower, x: &Operand, alpha: &Scalar, dtype: DType) -> Value {
@@ -167,7 +167,9 @@ fn hypot(cx: &Lower, a: Value, b: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     // The squares may be too large for the type where the root is not.
     let (a, b) = (cx.cast(a, DType::F64), cx.cast(b, DType::F64));
-    Ok(cx.cast(cx.sqrt(a * a + b * b), dtype))
+    // The distance of an infinite number and NaN is infinite.
+    let infinite = is_infinite(cx, a) | is_infinite(cx, b);
+    Ok(cx.cast(select(cx, infinite, f64::INFINITY, cx.sqrt(a * a + b * b), DType::F64), dtype))
 }
 
 /// Degrees as radians.

@@ -90,5 +90,8 @@ fn i1e(cx: &Lower, x: Value) -> Res<Value> {
     let (kernel, dtype) = (precision(cx)?.0, cx.result(0)?.dtype);
     let x = cx.cast(x, kernel);
     let (size, sign) = (cx.abs(x), cx.sign(x));
-    Ok(cx.cast(scaled_bessel(cx, size, 1, asymptotic([-15.0 / 128.0, -0.375, 1.0]))? * sign, dtype))
+    let far = scaled_bessel(cx, size, 1, asymptotic([-15.0 / 128.0, -0.375, 1.0]))? * sign;
+    // The mean cancels near 0: x / 2 (1 + x^2 / 8 + x^4 / 192).
+    let near = polynomial(cx, x * x, &[1.0 / 384.0, 1.0 / 16.0, 0.5], kernel) * x * cx.exp(-size);
+    Ok(cx.cast(select(cx, cx.less(size, 0.1), near, far, kernel), dtype))
 }

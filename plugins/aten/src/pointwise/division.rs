@@ -2,7 +2,7 @@
 
 use onnxport_sdk::prelude::*;
 
-use crate::support::{floor_div_int, select, trunc};
+use crate::support::{floor_div_int, is_infinite, select, trunc};
 
 /// Whether a divisor is a constant other than zero.
 fn nonzero(cx: &Lower, b: Value) -> bool {
@@ -38,7 +38,12 @@ pub(crate) fn floor_div(cx: &Lower, a: Value, b: Value, dtype: DType) -> Value {
         return floor_div_int(cx, a, b, dtype);
     }
     if dtype != DType::F64 {
-        return cx.cast(cx.floor(cx.cast(a, DType::F64) / cx.cast(b, DType::F64)), dtype);
+        let (a, mut divisor) = (cx.cast(a, DType::F64), cx.cast(b, DType::F64));
+        if !nonzero(cx, b) {
+            // The quotient of 1 and minus infinity is rounded to -1.
+            divisor = cx.select(is_infinite(cx, divisor), cx.sign(divisor) * f64::MAX, divisor);
+        }
+        return cx.cast(cx.floor(a / divisor), dtype);
     }
     let floor = cx.round((a - remainder_of(cx, a, b, dtype)) / b);
     if nonzero(cx, b) {

@@ -2,7 +2,7 @@
 
 use onnxport_sdk::prelude::*;
 
-use crate::support::{empty, polynomial, scaled, shifted};
+use crate::support::{empty, is_infinite, polynomial, scaled, shifted};
 
 const F64: DType = DType::F64;
 
@@ -45,10 +45,10 @@ fn lgamma_of(cx: &Lower, x: Value) -> Value {
     // (z + 1/2) * log(z + 5.5) - (z + 5.5)
     let (log_base, exponent) = (cx.log(z + 5.5), z + 0.5);
     let right = shifted(exponent * shifted(log_base, -1.0), -5.0) + log_ratio;
-    // At infinity the two have opposite signs.
-    let right = cx.select(cx.equal(z, f64::INFINITY), f64::INFINITY, right);
     let sin = cx.op(op::Sin).input(angle(cx, x)).one();
-    cx.select(below, std::f64::consts::PI.ln() - cx.log(cx.abs(sin)) - right, right)
+    let y = cx.select(below, std::f64::consts::PI.ln() - cx.log(cx.abs(sin)) - right, right);
+    // At infinity the terms have opposite signs.
+    cx.select(is_infinite(cx, x), f64::INFINITY, y)
 }
 
 /// `log |gamma(x)|`.
@@ -86,8 +86,11 @@ fn digamma_of(cx: &Lower, x: Value) -> Value {
     let angle = angle(cx, x);
     let sin = cx.op(op::Sin).input(angle).one();
     let left = right - scaled(cx.op(op::Cos).input(angle).one() / sin, std::f64::consts::PI);
-    // A pole has no value, but 0, where the digamma function is minus infinity.
-    cx.select(below, cx.select(cx.equal(sin, 0.0) & cx.less(x, 0.0), f64::NAN, left), right)
+    // A pole has no value, but 0.
+    let left = cx.select(cx.equal(sin, 0.0) & cx.less(x, 0.0), f64::NAN, left);
+    // At 0, minus infinity with the sign of 0.
+    let y = cx.select(cx.equal(x, 0.0), -cx.reciprocal(x), left);
+    cx.select(below, y, right)
 }
 
 /// The derivative of `lgamma`.
@@ -145,8 +148,13 @@ fn zeta(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
         return Ok(empty);
     }
     let dtype = cx.result(0)?.dtype;
-    let s = cx.operand(&a, F64);
-    let y = zeta_of(cx, s, cx.operand(&b, F64));
+    let (s, q) = (cx.operand(&a, F64), cx.operand(&b, F64));
+    // As in Cephes: infinite at the poles, and undefined for other powers of negative terms than integers.
+    let undefined = cx.less(q, 0.0) & cx.not(cx.equal(s, cx.floor(s)));
+    let y = cx.select(undefined, f64::NAN, zeta_of(cx, s, q));
+    let pole = cx.less_equal(q, 0.0) & cx.equal(q, cx.floor(q));
+    let y = cx.select(pole, f64::INFINITY, y);
+    let y = cx.select(cx.equal(s, 1.0), f64::INFINITY, y);
     Ok(cx.cast(cx.select(cx.less(s, 1.0), f64::NAN, y), dtype))
 }
 

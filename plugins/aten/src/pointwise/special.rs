@@ -2,14 +2,21 @@
 
 use onnxport_sdk::prelude::*;
 
+use super::unary::log1p_of;
 use crate::activation::log_one_plus_exp;
 use crate::support::{extreme, node, polynomial, scaled, select, shifted};
 
-/// `1 - erf(x)`.
+/// `1 - erf(x)`, which cancels in the right tail: there it is `exp(log_erfcx(x) - x^2)`.
 #[lowering("aten.erfc.default", "prims.erfc.default", "aten.special_erfc.default")]
 fn erfc(cx: &Lower, x: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    Ok(cx.float(1.0, dtype) - node(cx, op::Erf, &[cx.cast(x, dtype)], dtype))
+    let x = cx.cast(x, dtype);
+    // Where the difference and the tail are equally accurate.
+    let limit = if dtype == DType::F64 { 4.0 } else { 1.0 };
+    let size = cx.abs(x);
+    let tail = cx.exp(log_erfcx(cx, size, dtype) - size * size);
+    let body = cx.float(1.0, dtype) - node(cx, op::Erf, &[x], dtype);
+    Ok(select(cx, cx.greater(x, limit), tail, body, dtype))
 }
 
 /// The logarithm of `exp(x^2) * erfc(x)` for `x` not below zero, to a relative error of `1.2e-7`:
@@ -102,12 +109,38 @@ fn erfinv(cx: &Lower, x: Value) -> Res<Value> {
     Ok(erfinv_of(cx, cx.cast(x, dtype), dtype))
 }
 
-/// The inverse of `ndtr`: `sqrt(2) * erfinv(2x - 1)`.
+/// The inverse of `ndtr` to a relative error of `1e-7`, by three quotients of polynomials. Source: M. Wichura, "Algorithm
+/// AS 241: The percentage points of the normal distribution", `PPND7`.
 #[lowering("aten.special_ndtri.default", "prims.ndtri.default")]
 fn ndtri(cx: &Lower, x: Value) -> Res<Value> {
+    const CENTRE: ([f64; 4], [f64; 4]) = (
+        [59.109_374_72, 159.291_132_02, 50.434_271_938, 3.387_132_717_9],
+        [67.187_563_6, 78.757_757_664, 17.895_169_469, 1.0],
+    );
+    const NEAR: ([f64; 4], [f64; 3]) = (
+        [0.170_238_211_03, 1.306_728_481_6, 2.756_815_39, 1.423_437_277_7],
+        [0.120_211_329_75, 0.737_001_642_5, 1.0],
+    );
+    const FAR: ([f64; 4], [f64; 3]) = (
+        [0.017_337_203_997, 0.428_682_943_37, 3.081_226_386, 6.657_905_115],
+        [0.012_258_202_635, 0.241_978_942_25, 1.0],
+    );
     let dtype = cx.result(0)?.dtype;
     let x = cx.cast(x, dtype);
-    Ok(scaled(erfinv_of(cx, shifted(x * 2.0, -1.0), dtype), std::f64::consts::SQRT_2))
+    let ratio = |at: Value, top: &[f64], bottom: &[f64]| {
+        polynomial(cx, at, top, dtype) / polynomial(cx, at, bottom, dtype)
+    };
+    let centred = shifted(x, -0.5);
+    let centre = centred * ratio(0.180_625 - centred * centred, &CENTRE.0, &CENTRE.1);
+    let left = cx.less(centred, 0.0);
+    let tail = cx.select(left, x, 1.0 - x);
+    let root = cx.sqrt(-cx.log(tail));
+    let (near, far) = (shifted(root, -1.6), shifted(root, -5.0));
+    let near = ratio(near, &NEAR.0, &NEAR.1);
+    let outside = cx.select(cx.less(root, 5.0), near, ratio(far, &FAR.0, &FAR.1));
+    let outside = select(cx, cx.equal(tail, 0.0), f64::INFINITY, outside, dtype);
+    let outside = cx.select(left, -outside, outside);
+    Ok(cx.select(cx.less(cx.abs(centred), 0.425), centre, outside))
 }
 
 /// `log(x / (1 - x))`, with `x` clamped to `[eps, 1 - eps]` where `eps` is given.
@@ -156,11 +189,12 @@ fn logaddexp2(cx: &Lower, a: Value, b: Value) -> Res<Value> {
     log_sum(cx, a, b, std::f64::consts::LN_2)
 }
 
-/// `x * log(y + shift)`, 0 where `x` is 0 unless `y` is NaN.
-fn x_log(cx: &Lower, a: Operand, b: Operand, shift: f64) -> Res<Value> {
+/// `x * log(y)`, or `x * log(1 + y)` where `plus_one`; 0 where `x` is 0 unless `y` is NaN.
+fn x_log(cx: &Lower, a: Operand, b: Operand, plus_one: bool) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let (x, y) = (cx.operand(&a, dtype), cx.operand(&b, dtype));
-    let product = x * cx.log(shifted(y, shift));
+    let log = if plus_one { log1p_of(cx, y, dtype) } else { cx.log(y) };
+    let product = x * log;
     if matches!(a, Operand::Number(n) if n.as_f64().is_some_and(|n| n != 0.0)) {
         return Ok(product);
     }
@@ -177,7 +211,7 @@ fn x_log(cx: &Lower, a: Operand, b: Operand, shift: f64) -> Res<Value> {
     "aten.special_xlogy.other_scalar"
 )]
 fn xlogy(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
-    x_log(cx, a, b, 0.0)
+    x_log(cx, a, b, false)
 }
 
 /// `self * log(1 + other)`, and 0 where `self` is 0.
@@ -187,7 +221,7 @@ fn xlogy(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
     "aten.special_xlog1py.other_scalar"
 )]
 fn xlog1py(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
-    x_log(cx, a, b, 1.0)
+    x_log(cx, a, b, true)
 }
 
 /// `-x * log(x)`, 0 at 0 and minus infinity below.

@@ -3,7 +3,7 @@
 use onnxport_sdk::prelude::*;
 
 use super::choose::is_below;
-use crate::support::{node, unary};
+use crate::support::{node, select, shifted, unary};
 
 macro_rules! unaries {
     ($($(#[$doc:meta])* $name:ident $op:ident $($target:literal)+;)*) => {
@@ -59,10 +59,15 @@ fn abs(cx: &Lower, x: Value) -> Res<Value> {
     Ok(if matches!(cx.dtype(x)?, DType::U8 | DType::Bool) { x } else { cx.abs(x) })
 }
 
-/// -1, 0 or 1 by sign.
+/// -1, 0 or 1 by sign; 0 for NaN, of which `Sign` is NaN.
 #[lowering("aten.sign.default", "prims.sign.default", "aten.sgn.default")]
 fn sign(cx: &Lower, x: Value) -> Res<Value> {
-    Ok(if cx.dtype(x)? == DType::Bool { x } else { cx.sign(x) })
+    let dtype = cx.dtype(x)?;
+    if dtype == DType::Bool {
+        return Ok(x);
+    }
+    let sign = cx.sign(x);
+    Ok(if dtype.is_float() { select(cx, cx.is_nan(x), 0.0, sign, dtype) } else { sign })
 }
 
 /// The value itself.
@@ -97,7 +102,17 @@ fn expm1(cx: &Lower, x: Value) -> Res<Value> {
 #[lowering("aten.log1p.default", "prims.log1p.default", "aten.special_log1p.default")]
 fn log1p(cx: &Lower, x: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    Ok(cx.log(cx.cast(x, dtype) + 1.0))
+    Ok(log1p_of(cx, cx.cast(x, dtype), dtype))
+}
+
+/// `log(1 + x)`. Near 0 the sum `u` is rounded, and `log(u) * x / (u - 1)` makes up for it. Source: D. Goldberg,
+/// "What every computer scientist should know about floating-point arithmetic", theorem 4.
+pub(super) fn log1p_of(cx: &Lower, x: Value, dtype: DType) -> Value {
+    let sum = x + 1.0;
+    let log = cx.log(sum);
+    let ratio = x / shifted(sum, -1.0);
+    let near = select(cx, cx.equal(sum, 1.0), x, log * ratio, dtype);
+    select(cx, cx.less(cx.abs(x), 0.5), near, log, dtype)
 }
 
 /// `log(x) / log(2)`.
@@ -119,9 +134,9 @@ fn log_to(cx: &Lower, x: Value, base: f64) -> Res<Value> {
 /// The angle of the point `(x, y)`: `atan(y / x)`, turned by half a circle where `x` is negative.
 pub(super) fn atan2_of(cx: &Lower, y: Value, x: Value, dtype: DType) -> Value {
     let (zero, pi) = (cx.float(0.0, dtype), cx.float(std::f64::consts::PI, dtype));
-    let slope = y / x;
-    // Also 0 / 0.
-    let angle = node(cx, op::Atan, &[cx.select(cx.equal(y, zero), zero, slope)], dtype);
+    // On a diagonal, which also the origin and infinite points are on, the quotient may be undefined.
+    let slope = cx.select(cx.equal(cx.abs(y), cx.abs(x)), cx.sign(y) * cx.sign(x), y / x);
+    let angle = node(cx, op::Atan, &[slope], dtype);
     // Also -0 is on the left or below.
     let (left, below) = (is_below(cx, x, dtype), is_below(cx, y, dtype));
     angle + cx.select(left, cx.select(below, -std::f64::consts::PI, pi), zero)

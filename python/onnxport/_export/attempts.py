@@ -12,7 +12,7 @@ from typing import Any, Literal
 from onnxport._export import branches, places
 from onnxport._export.patches import Used
 
-Strategy = Literal["non-strict", "strict", "patched", "draft"]
+Strategy = Literal["non-strict", "strict", "patched", "transformers", "draft"]
 
 BY_DATA = re.compile(r"data-dependent (expression|branching)|Data-dependent", re.IGNORECASE)
 # Hints of Dynamo that mean nothing for an export.

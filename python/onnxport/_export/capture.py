@@ -16,20 +16,21 @@ from onnxport._diagnostics import Diagnostic
 from onnxport._export import causes, draft, frames, trees
 from onnxport._export.attempts import Attempt, Strategy
 from onnxport._export.exclusive import in_onnx_export
-from onnxport._export.patches import Patch, Used
+from onnxport._export.patches import Patch, Used, borrowed
 from onnxport._export.patches.install import Uses, installed
 from onnxport._export.patches.registry import Choice
 from onnxport._export.quiet import quiet
 from onnxport._export.shapes import Wanted
 
-STRATEGIES: tuple[Strategy, ...] = ("non-strict", "strict", "patched", "draft")
+STRATEGIES: tuple[Strategy, ...] = ("non-strict", "strict", "patched", "transformers", "draft")
 
 
 def order(choice: Choice) -> tuple[Strategy, ...]:
     """Return the strategies in their order; patches that were chosen by name come first."""
-    if isinstance(choice, str):
+    if choice == "auto":
         return STRATEGIES
-    return ("patched", *(one for one in STRATEGIES if one != "patched"))
+    plain: tuple[Strategy, ...] = ("non-strict", "strict", "draft")
+    return plain if choice == "none" else ("patched", *plain)
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,12 @@ def capture(
     module = as_module(model)
     attempts: list[Attempt] = []
 
+    def replacements(strategy: Strategy) -> Sequence[Patch]:
+        if strategy == "transformers":
+            further = borrowed.of(module, patches)
+            return () if further is None else (*patches, further)
+        return patches if strategy == "patched" else ()
+
     def attempt(strategy: Strategy) -> _Captured | None:
         say(f"{strategy} export of {type(model).__name__}")
         start = time.perf_counter()
@@ -91,8 +98,9 @@ def capture(
         program, findings, error = None, (), None
         try:
             with in_onnx_export(), quiet(not verbose):
-                with installed(patches if strategy == "patched" else ()) as uses:
+                with installed(replacements(strategy)) as uses, borrowed.stateless(module):
                     program, findings = _run(strategy, module, args, kwargs, wanted)
+                findings = (*findings, *borrowed.findings(uses.summary()))
                 wanted.verify(program)
         except Exception as raised:
             error = raised
@@ -105,7 +113,7 @@ def capture(
         return _Captured(program, attempts[-1], findings)
 
     for strategy in strategies:
-        if strategy == "patched" and not patches:
+        if strategy in ("patched", "transformers") and not replacements(strategy):
             continue
         found = attempt(strategy)
         if found is None:

@@ -95,6 +95,8 @@ codes! {
     CAPTURE_KERNEL = "OP215";
     /// A dimension that was to be dynamic is not, or not for every size.
     CAPTURE_SIZE = "OP216";
+    /// The module is captured with replacements that were not compared with the original functions.
+    CAPTURE_REPLACED = "OP217";
     /// An operator has no lowering for the requested opset.
     LOWER_UNSUPPORTED = "OP301";
     /// A lowering refused a call: an argument or a dtype that it cannot express.

@@ -80,6 +80,7 @@ impl Exit {
             Code::TARGET_LACKS,
             Code::CAPTURE_ARCHITECTURE,
             Code::CAPTURE_FAILED,
+            Code::CAPTURE_CONVERSION,
         ];
         if unsupported.contains(code) {
             return Exit::Unsupported;

@@ -1,14 +1,15 @@
 """Captures the decoder of a checkpoint for onnxport, which starts this with the user's Python.
 
-Its arguments are CHECKPOINT PARENT. `process.py`, `group_query.py` and `expected.py` stand before
-it, and the first has the import of annotations for all.
+Its arguments are CHECKPOINT PARENT. `process.py`, `composed.py`, `group_query.py` and `expected.py`
+stand before it, and the first has the import of annotations for all.
 
 Messages are JSON. The request has `program`, the path of the program to write; `dtype`, `f32`,
 `f16` or null for the checkpoint's own; `last`, whether only the logits of the last token are
 wanted; `buffers`, whether caches are buffers that GroupQueryAttention writes to; and `record`,
-`inputs` for calls to run the model with, `values` for their results as well, or null. The answers
-are messages with `step`, the work that begins, and then one with `decoder`, a description of the
-program, or with `error` and its `kind`.
+`inputs` for calls to run the model with, `values` for their results as well, or null; and
+`stored`, the shapes of the tensors of the checkpoint. The answers are messages with `step`, the
+work that begins, and then one with `decoder`, a description of the program, and `composed`, the
+compositions of parameters, or one with `error` and its `kind`.
 
 Parameters are fake tensors, so the capture reads and allocates no weight. Buffers, such as the
 frequencies of rotary embeddings, are real, since a checkpoint need not have them.
@@ -25,6 +26,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from composed import compositions
     from expected import record
     from group_query import Buffered, current, use_group_query
     from process import end_with, reason, receive, write
@@ -299,7 +301,7 @@ def ties(model: Any) -> list[list[str]]:
 
 
 def decoder(folder: str, request: dict[str, Any]) -> dict[str, Any]:
-    """Write the program, and describe it."""
+    """Write the program; describe it and the compositions of its parameters."""
     os.environ["HF_HUB_OFFLINE"] = "1"
     send({"step": "importing PyTorch and transformers"})
     try:
@@ -320,6 +322,7 @@ def decoder(folder: str, request: dict[str, Any]) -> dict[str, Any]:
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     model = model_of(config, dtype, mode)
     sizes, vocabulary = probe(model, mode)
+    made = compositions(model, request["stored"])
     parameters = inspect.signature(type(model).forward).parameters
     positions = "position_ids" in parameters
     if request["last"] and "logits_to_keep" not in parameters:
@@ -339,7 +342,7 @@ def decoder(folder: str, request: dict[str, Any]) -> dict[str, Any]:
         uncompared = record(folder, request, model, program, sizes, positions)
     text = config.get_text_config() if hasattr(config, "get_text_config") else config
     limits = [getattr(text, name, None) for name in LIMITS]
-    return {
+    described = {
         "model_type": str(config.model_type),
         "architecture": type(model).__name__,
         "dtype": name,
@@ -355,6 +358,7 @@ def decoder(folder: str, request: dict[str, Any]) -> dict[str, Any]:
         "python": f"PyTorch {torch.__version__}, transformers {transformers.__version__}",
         **generation(folder, config),
     }
+    return {"decoder": described, "composed": made}
 
 
 def main() -> None:
@@ -363,7 +367,7 @@ def main() -> None:
     end_with(int(parent))
     request = json.loads(receive())
     try:
-        send({"decoder": decoder(folder, request)})
+        send(decoder(folder, request))
     except Refused as refused:
         send({"error": str(refused), "kind": refused.kind})
     except BaseException as error:

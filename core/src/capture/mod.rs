@@ -7,6 +7,7 @@
 #[cfg(all(test, unix))]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,9 +18,12 @@ use serde_json::{Map, Value};
 use crate::diagnose::{Code, Diagnostic};
 use crate::interpreter::{self, Python};
 use crate::verify::child::Child;
+use crate::weights::Composition;
 
 /// The script that captures.
 const SCRIPT: &str = concat!(
+    include_str!("composed.py"),
+    "\n\n",
     include_str!("group_query.py"),
     "\n\n",
     include_str!("expected.py"),
@@ -44,6 +48,8 @@ pub struct Capture {
     pub buffers: bool,
     /// The calls to write to the sidecar of the program.
     pub record: Option<Record>,
+    /// The extents of the checkpoint's tensors, by name.
+    pub stored: BTreeMap<String, Vec<u64>>,
 }
 
 /// The calls that a capture records.
@@ -107,6 +113,15 @@ pub struct Decoder {
     pub python: String,
 }
 
+/// A captured decoder, and its parameters in the checkpoint.
+#[derive(Debug)]
+pub struct Captured {
+    /// The decoder.
+    pub decoder: Decoder,
+    /// The parameters that the checkpoint stores in another form, by name.
+    pub composed: BTreeMap<String, Composition>,
+}
+
 /// The kind of a refusal.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
@@ -119,26 +134,38 @@ enum Kind {
     Architecture,
     /// PyTorch cannot capture the model.
     Capture,
+    /// transformers changes stored tensors in a way that is not known.
+    Conversion,
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Answer {
-    Error { error: String, kind: Kind },
-    Step { step: String },
-    Decoder { decoder: Box<Decoder> },
+    Error {
+        error: String,
+        kind: Kind,
+    },
+    Step {
+        step: String,
+    },
+    Decoder {
+        decoder: Box<Decoder>,
+        #[serde(default)]
+        composed: BTreeMap<String, Composition>,
+    },
 }
 
 /// Captures the decoder in the folder `checkpoint`. `tell` receives the name of each step, and returns whether to go on.
 ///
 /// # Errors
 /// `OP650` for a configuration that cannot be read, `OP651` for an architecture that is not supported, `OP652` if
-/// PyTorch cannot capture the model, `OP653` without a suitable Python.
+/// PyTorch cannot capture the model, `OP653` without a suitable Python, `OP654` for tensors that are stored in a form
+/// that is not known.
 pub fn decoder(
     checkpoint: &Path,
     capture: &Capture,
     tell: &mut dyn FnMut(&str) -> bool,
-) -> Result<Decoder, Diagnostic> {
+) -> Result<Captured, Diagnostic> {
     let python = interpreter::with(PACKAGES).map_err(lacking)?;
     // The packages of a launcher's Python are unknown.
     let absent = PACKAGES.iter().find(|name| !python.packages.is_empty() && python.package(name).is_none());
@@ -168,6 +195,8 @@ fn refused(checkpoint: &Path, kind: Kind, why: String) -> Diagnostic {
         Kind::Architecture => Diagnostic::error(Code::CAPTURE_ARCHITECTURE, format!("`{at}`: {why}"))
             .help("export the model with `onnxport.export` of the Python package, or update transformers"),
         Kind::Capture => failed(&why),
+        Kind::Conversion => Diagnostic::error(Code::CAPTURE_CONVERSION, format!("`{at}`: {why}"))
+            .help("save the checkpoint with `save_pretrained(folder, save_original_format=False)`"),
     }
 }
 
@@ -176,7 +205,7 @@ fn ask(
     checkpoint: &Path,
     capture: &Capture,
     tell: &mut dyn FnMut(&str) -> bool,
-) -> Result<Decoder, Diagnostic> {
+) -> Result<Captured, Diagnostic> {
     let told = |why: String| failed(&format!("`{}`: {why}", python.interpreter.display()));
     let request = serde_json::to_vec(capture).map_err(|error| told(error.to_string()))?;
     let child = Child::start(&python.interpreter, SCRIPT, checkpoint, false, request, PATIENCE);
@@ -188,10 +217,10 @@ fn ask(
             Answer::Step { step } if tell(&step) => {}
             Answer::Step { .. } => return Err(told("it was interrupted".to_owned())),
             Answer::Error { error, kind } => return Err(refused(checkpoint, kind, error)),
-            Answer::Decoder { decoder } if decoder.layers.is_empty() => {
+            Answer::Decoder { decoder, .. } if decoder.layers.is_empty() => {
                 return Err(told("its decoder has no layers".to_owned()));
             }
-            Answer::Decoder { decoder } => return Ok(*decoder),
+            Answer::Decoder { decoder, composed } => return Ok(Captured { decoder: *decoder, composed }),
         }
     }
 }

@@ -6,14 +6,22 @@ use crate::verify::child::shell::{answering, message};
 const DECODER: &str = r#"{"decoder": {"model_type": "llama", "architecture": "LlamaForCausalLM", "dtype": "f32",
     "layers": [{"heads": 2, "key_size": 8, "value_size": 8}], "positions": true, "attention_heads": 4,
     "hidden_size": null, "vocabulary": 128, "limit": 64, "eos": [2, 3], "bos": 1, "pad": null,
-    "search": {"top_k": 20}, "ties": [["a", "b"]], "prefix": "model", "python": "PyTorch 2.15"}}"#;
+    "search": {"top_k": 20}, "ties": [["a", "b"]], "prefix": "model", "python": "PyTorch 2.15"},
+    "composed": {"b": {"stored": "a"}}}"#;
 
 /// The outcome of an interpreter that writes `answers`, a message each, and then runs `script`.
-fn asked(answers: &[&str], script: &str) -> Result<Decoder, Diagnostic> {
+fn asked(answers: &[&str], script: &str) -> Result<Captured, Diagnostic> {
     let folder = tempfile::tempdir().unwrap();
     let answers: Vec<u8> = answers.iter().flat_map(|text| message(text)).collect();
     let python = answering(folder.path(), &answers, script);
-    let capture = Capture { program: "m.pt2".into(), dtype: None, last: false, buffers: false, record: None };
+    let capture = Capture {
+        program: "m.pt2".into(),
+        dtype: None,
+        last: false,
+        buffers: false,
+        record: None,
+        stored: BTreeMap::new(),
+    };
     let mut steps = 0;
     ask(&python, Path::new("checkpoint"), &capture, &mut |_| {
         steps += 1;
@@ -24,7 +32,8 @@ fn asked(answers: &[&str], script: &str) -> Result<Decoder, Diagnostic> {
 #[test]
 fn an_answer_describes_the_decoder() {
     let step = r#"{"step": "capturing"}"#;
-    let decoder = asked(&[step, step, DECODER], "").unwrap();
+    let Captured { decoder, composed } = asked(&[step, step, DECODER], "").unwrap();
+    assert_eq!(composed["b"], Composition::Stored("a".to_owned()));
     assert_eq!(decoder.layers, [Layer { heads: 2, key_size: 8, value_size: 8 }]);
     assert_eq!(
         (decoder.eos.as_slice(), decoder.bos, decoder.hidden_size),
@@ -46,6 +55,12 @@ fn refusals_have_a_code_of_their_kind() {
         ),
         (vec![r#"{"error": "unknown", "kind": "architecture"}"#], "", Code::CAPTURE_ARCHITECTURE, "unknown"),
         (vec![r#"{"error": "a guard", "kind": "capture"}"#], "", Code::CAPTURE_FAILED, "a guard"),
+        (
+            vec![r#"{"error": "a sum", "kind": "conversion"}"#],
+            "",
+            Code::CAPTURE_CONVERSION,
+            "`checkpoint`: a sum",
+        ),
         (vec![r#"{"error": "a guard", "kind": "other"}"#], "", Code::CAPTURE_FAILED, "cannot be understood"),
         (vec![], "echo 'out of luck' >&2; exit 3", Code::CAPTURE_FAILED, "with exit code 3: out of luck"),
         (vec![step, step, step, DECODER], "", Code::CAPTURE_FAILED, "interrupted"),

@@ -6,6 +6,7 @@
 //! weights. A mismatch is reported at once, never guessed.
 
 mod checkpoint;
+mod composition;
 mod header;
 mod index;
 mod matching;
@@ -22,6 +23,7 @@ mod withhold;
 mod tests;
 
 pub use crate::host::WeightsPlugin;
+pub use composition::Composition;
 pub use model::bind_model;
 pub use names::NameMap;
 pub(crate) use plugin::transform;

@@ -27,7 +27,7 @@ _BASE: dict[str, Any] = {
 _GROUPED = {**_BASE, "num_key_value_heads": 2}
 
 # Grouped heads, tied heads, biases, norms of heads, softcaps, sliding windows, fused projections,
-# learned positions, and positions from the mask alone.
+# learned positions, positions from the mask alone, and experts that are stored one by one.
 FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "llama": ("LlamaConfig", {**_GROUPED, "eos_token_id": [2, 3]}),
     "qwen3": ("Qwen3Config", {**_GROUPED, "head_dim": 16, "tie_word_embeddings": True}),
@@ -59,6 +59,7 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
             "pad_token_id": 0,
         },
     ),
+    "mixtral": ("MixtralConfig", {**_GROUPED, "num_local_experts": 4, "num_experts_per_tok": 2}),
     # Its conversion has diagnostics about lines of the model.
     "mpt": (
         "MptConfig",
@@ -95,9 +96,9 @@ def build(family: str, **changed: Any) -> PreTrainedModel:
     return model
 
 
-def save(model: PreTrainedModel, folder: Path, shard: str = "40KB") -> Path:
-    """Write a checkpoint with a tokenizer."""
-    model.save_pretrained(folder, max_shard_size=shard)
+def save(model: PreTrainedModel, folder: Path, shard: str = "40KB", **options: Any) -> Path:
+    """Write a checkpoint with a tokenizer; `options` are those of `save_pretrained`."""
+    model.save_pretrained(folder, max_shard_size=shard, **options)
     words = {f"w{token}": token for token in range(VOCABULARY)}
     tokenizer = Tokenizer(models.WordLevel(words, unk_token="w0"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()

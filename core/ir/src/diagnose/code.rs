@@ -229,6 +229,8 @@ codes! {
     CAPTURE_FAILED = "OP652";
     /// No Python is active that has PyTorch and transformers.
     CAPTURE_PYTHON = "OP653";
+    /// transformers changes the tensors of a checkpoint, while it loads them, in a way that is not known.
+    CAPTURE_CONVERSION = "OP654";
     /// A value of a weight has no place in the type that it is to be stored in.
     WEIGHT_VALUE = "OP660";
     /// The smallest piece in which a weight can be transformed takes more memory than is allowed.

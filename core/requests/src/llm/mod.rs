@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
-use onnxport_core::capture::{self, Capture, Decoder, Record};
+use onnxport_core::capture::{self, Capture, Captured, Decoder, Record};
 use onnxport_core::diagnose::{Code, Diagnostic, Report, Severity};
 use onnxport_core::tensor::DType;
 use onnxport_core::trace::stage;
@@ -203,8 +203,8 @@ impl Request for LlmRequest {
         self.check()?;
         files::check(&self.checkpoint)?;
         progress.stage("reading the weights");
-        let weights = WeightSet::open(std::slice::from_ref(&self.checkpoint), None)?;
-        refuse_encoded(&weights)?;
+        let stored = WeightSet::open(std::slice::from_ref(&self.checkpoint), None)?;
+        refuse_encoded(&stored)?;
         let folder = NewFolder::new(&self.output).map_err(|mut report| {
             for problem in &mut report.diagnostics {
                 problem.help.get_or_insert_with(|| "choose another folder with `--output`".to_owned());
@@ -212,7 +212,7 @@ impl Request for LlmRequest {
             report
         })?;
         let capturing = stage("capture");
-        let decoder = self.capture(&folder, progress)?;
+        let Captured { decoder, composed } = self.capture(&folder, &stored, progress)?;
         drop(capturing);
         let context = self.context(&decoder)?;
         if self.target == LlmTarget::Genai {
@@ -220,8 +220,9 @@ impl Request for LlmRequest {
         }
         progress.stage("converting");
         let mut conversion = Conversion::open(folder.temporary(PROGRAM))?;
-        let stored: BTreeSet<&str> = weights.names().collect();
-        let names = NameMap::of_checkpoint(&stored, &decoder.ties, &decoder.prefix);
+        let weights = stored.compose(&composed)?;
+        let present: BTreeSet<&str> = weights.names().collect();
+        let names = NameMap::of_checkpoint(&present, &decoder.ties, &decoder.prefix);
         // The model computes in one type, whichever one the checkpoint has.
         conversion.bind(&weights, &names, BindOptions { cast: true, ..BindOptions::default() })?;
         let mut program = conversion.options(self.options(&decoder)?).unverified().run(host)?;
@@ -284,7 +285,14 @@ impl Request for LlmRequest {
 }
 
 impl LlmRequest {
-    fn capture(&self, folder: &NewFolder, progress: &mut dyn Progress) -> Result<Decoder, Report> {
+    fn capture(
+        &self,
+        folder: &NewFolder,
+        stored: &WeightSet,
+        progress: &mut dyn Progress,
+    ) -> Result<Captured, Report> {
+        let shapes =
+            stored.names().filter_map(|name| Some((name.to_owned(), stored.get(name)?.shape.clone())));
         let capture = Capture {
             program: folder.temporary(PROGRAM),
             dtype: self.dtype.map(LlmType::name),
@@ -295,6 +303,7 @@ impl LlmRequest {
                 (false, true) => Some(Record::Inputs),
                 (false, false) => Some(Record::Values),
             },
+            stored: shapes.collect(),
         };
         let mut cancelled = None;
         let captured = capture::decoder(&self.checkpoint, &capture, &mut |step| {

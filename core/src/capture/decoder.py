@@ -16,6 +16,7 @@ frequencies of rotary embeddings, are real, since a checkpoint need not have the
 """
 
 import contextlib
+import functools
 import inspect
 import json
 import os
@@ -33,7 +34,16 @@ if TYPE_CHECKING:
 
 # Sizes of the captured call. They differ, so that no two dimensions are taken for one.
 BATCH, SEQUENCE, PAST = 3, 5, 7
-LIMITS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "n_ctx")
+LIMITS = (
+    "max_position_embeddings",
+    "n_positions",
+    "max_seq_len",
+    "seq_length",
+    "n_ctx",
+    "max_target_positions",
+)
+# Layers whose past is keys and values.
+ATTENTION = {"chunked_attention", "full_attention", "sliding_attention"}
 SEARCH = ("do_sample", "temperature", "top_k", "top_p", "repetition_penalty")
 
 
@@ -49,6 +59,13 @@ def send(message: dict[str, Any]) -> None:
     """Write one message."""
     data = json.dumps(message).encode()
     write(struct.pack("<Q", len(data)) + data)
+
+
+def limit_of(config: Any) -> int | None:
+    """Return the largest number of tokens, if the configuration states one."""
+    text = config.get_text_config() if hasattr(config, "get_text_config") else config
+    limits = [getattr(text, name, None) for name in LIMITS]
+    return next((int(one) for one in limits if isinstance(one, int) and one > 0), None)
 
 
 def ids_of(value: Any) -> list[int]:
@@ -178,7 +195,9 @@ def probe(model: Any, mode: Any) -> tuple[list[list[int]], int]:
             )
         layers = out.past_key_values.layers
     except Exception as error:
-        raise Refused("architecture", f"{about}: {reason(error)}") from error
+        kinds = sorted(set(getattr(model.config, "layer_types", None) or ()) - ATTENTION)
+        why = f"it has layers of the kind `{kinds[0]}`" if kinds else reason(error)
+        raise Refused("architecture", f"{about}: {why}") from error
     sizes = []
     for layer in layers:
         plain = type(layer) is transformers.cache_utils.DynamicLayer
@@ -246,9 +265,15 @@ def forward_of(model: Any, positions: bool, last: bool, buffers: bool) -> Any:
 
 
 def capture(
-    model: Any, mode: Any, sizes: list[list[int]], dtype: Any, positions: bool, buffers: bool
+    model: Any,
+    mode: Any,
+    sizes: list[list[int]],
+    dtype: Any,
+    positions: bool,
+    buffers: bool,
+    most: int | None = None,
 ) -> Any:
-    """Export the model with dynamic batch, sequence and past."""
+    """Export the model with dynamic batch, sequence and past; of `most` tokens, if given."""
     import torch
     from torch.export import Dim
 
@@ -258,8 +283,8 @@ def capture(
         given += [torch.zeros_like(ids)] if positions else []
         for heads, key, value in sizes:
             given += [torch.zeros(BATCH, heads, PAST, size, dtype=dtype) for size in (key, value)]
-    batch, past = Dim("batch", min=1), Dim("past", min=0)
-    tokens = {0: batch, 1: Dim("sequence", min=1)}
+    batch, past = Dim("batch", min=1), Dim("past", min=0, max=most)
+    tokens = {0: batch, 1: Dim("sequence", min=1, max=most)}
     # A buffer may be longer than the text.
     total = Dim("total", min=1) if buffers else Dim.AUTO
     shapes = [tokens, {0: batch, 1: total}, *([tokens] if positions else [])]
@@ -268,6 +293,22 @@ def capture(
         return torch.export.export(
             model, tuple(given), dynamic_shapes=(tuple(shapes),), strict=False
         )
+
+
+def bounded(limit: int | None, export: Callable[..., Any]) -> tuple[Any, int | None]:
+    """Return the program, and its largest number of tokens.
+
+    A model may not take more tokens than `limit`, such as one with a table of masks.
+    """
+    from torch._dynamo.exc import UserError, UserErrorType
+
+    try:
+        return export(), limit
+    except UserError as error:
+        if error.error_type != UserErrorType.CONSTRAINT_VIOLATION or limit is None:
+            raise
+        # PyTorch takes all sizes to be 2 at least, which the other part of the tokens needs.
+        return export(most=limit - 2), limit - 2
 
 
 def generation(folder: str, config: Any) -> dict[str, Any]:
@@ -332,7 +373,8 @@ def decoder(folder: str, request: dict[str, Any]) -> dict[str, Any]:
     if request["buffers"]:
         use_group_query(model)
     send({"step": "capturing the model"})
-    program = capture(model, mode, sizes, dtype, positions, request["buffers"])
+    export = functools.partial(capture, model, mode, sizes, dtype, positions, request["buffers"])
+    program, limit = bounded(limit_of(config), export)
     send({"step": "saving the program"})
     torch.export.save(program, request["program"])
     uncompared = None
@@ -341,7 +383,6 @@ def decoder(folder: str, request: dict[str, Any]) -> dict[str, Any]:
             send({"step": "running the checkpoint in PyTorch"})
         uncompared = record(folder, request, model, program, sizes, positions)
     text = config.get_text_config() if hasattr(config, "get_text_config") else config
-    limits = [getattr(text, name, None) for name in LIMITS]
     described = {
         "model_type": str(config.model_type),
         "architecture": type(model).__name__,
@@ -352,7 +393,7 @@ def decoder(folder: str, request: dict[str, Any]) -> dict[str, Any]:
         "attention_heads": getattr(text, "num_attention_heads", None),
         "hidden_size": getattr(text, "hidden_size", None),
         "vocabulary": vocabulary,
-        "limit": next((int(one) for one in limits if isinstance(one, int) and one > 0), None),
+        "limit": limit,
         "ties": ties(model),
         "prefix": getattr(model, "base_model_prefix", ""),
         "python": f"PyTorch {torch.__version__}, transformers {transformers.__version__}",

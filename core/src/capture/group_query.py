@@ -37,8 +37,13 @@ FAR = 1 << 40
 class Causal:
     """A causal mask in place of a tensor: each query sees the last `window` tokens, 0 for all."""
 
-    def __init__(self, window: int) -> None:
-        self.window = window
+    def __init__(self, window: int, problem: Exception | None = None) -> None:
+        # A model may make masks that no layer uses.
+        self.window, self.problem = window, problem
+
+    def __getattr__(self, name: str) -> Any:
+        """Refuse a model that computes with the mask."""
+        raise not_causal(f"the model uses `{name}` of its mask")
 
 
 def not_causal(about: str) -> Exception:
@@ -88,6 +93,8 @@ def mask_of(*_: Any, mask_function: Any = None, **rest: Any) -> Causal:
     try:
         with _disable_current_modes():
             return Causal(window_of(mask_function))
+    except Refused as problem:
+        return Causal(0, problem)
     except (RuntimeError, TypeError) as error:
         raise not_causal("the mask depends on values") from error
 
@@ -166,6 +173,8 @@ def attend(
         raise not_causal(f"`{type(module).__name__}` states {', '.join(unknown) or 'a dropout'}")
     if not isinstance(attention_mask, Causal):
         raise not_causal(f"`{type(module).__name__}` has a mask of its own")
+    if attention_mask.problem is not None:
+        raise attention_mask.problem
     if is_causal is False or not getattr(module, "is_causal", True):
         raise not_causal(f"`{type(module).__name__}` is not causal")
     if sliding_window and attention_mask.window not in (0, sliding_window):

@@ -27,7 +27,8 @@ _BASE: dict[str, Any] = {
 _GROUPED = {**_BASE, "num_key_value_heads": 2}
 
 # Grouped heads, tied heads, biases, norms of heads, softcaps, sliding windows, fused projections,
-# learned positions, positions from the mask alone, and experts that are stored one by one.
+# learned positions, positions from the mask alone, experts that are stored one by one,
+# and a table of masks.
 FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "llama": ("LlamaConfig", {**_GROUPED, "eos_token_id": [2, 3]}),
     "qwen3": ("Qwen3Config", {**_GROUPED, "head_dim": 16, "tie_word_embeddings": True}),
@@ -60,6 +61,16 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
         },
     ),
     "mixtral": ("MixtralConfig", {**_GROUPED, "num_local_experts": 4, "num_experts_per_tok": 2}),
+    "gpt_neo": (
+        "GPTNeoConfig",
+        {
+            **_BASE,
+            "num_layers": 2,
+            "num_heads": 4,
+            "attention_types": [[["global", "local"], 1]],
+            "window_size": 4,
+        },
+    ),
     # Its conversion has diagnostics about lines of the model.
     "mpt": (
         "MptConfig",

@@ -135,6 +135,14 @@ def test_windows_are_found_in_masks():
         assert script.window_of(masks.sliding_window_causal_mask_function(window)) == window
 
 
+def test_a_mask_that_no_layer_uses_is_not_refused():
+    script = scripts.load("group_query")
+    mask = script.mask_of(mask_function=masks.bidirectional_mask_function)
+    assert isinstance(mask.problem, scripts.Refused)
+    with pytest.raises(scripts.Refused, match="`dtype` of its mask"):
+        _ = mask.dtype
+
+
 @pytest.mark.parametrize(
     "mask",
     [

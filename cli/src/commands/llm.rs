@@ -33,6 +33,8 @@ fn describe(request: &LlmRequest, exported: Exported) -> Outcome {
         report,
     } = exported;
     let mut outcome = Outcome::ok();
+    let models = files.iter().filter(|path| path.extension().is_some_and(|extension| extension == "onnx"));
+    let models: Vec<_> = models.filter_map(|path| Some(path.file_name()?.to_string_lossy())).collect();
     let tokens = context.map_or_else(String::new, |tokens| format!(", {tokens} tokens"));
     outcome.summary = format!(
         "{}  {} ({}, {}, {} layers{tokens})\n{}  {}: {nodes} nodes ({}), {initializers} initializers ({})\n",
@@ -42,7 +44,7 @@ fn describe(request: &LlmRequest, exported: Exported) -> Outcome {
         decoder.dtype,
         decoder.layers.len(),
         bold("model"),
-        onnxport_requests::llm::MODEL,
+        models.join(", "),
         bytes(model_bytes),
         bytes(data_bytes),
     );

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from composed import compositions
+    from encoder_decoder import encoder_decoder
     from expected import record
     from group_query import Buffered, current, use_group_query
     from process import end_with, reason, receive, write
@@ -100,8 +101,6 @@ def configuration(folder: str) -> Any:
         raise Refused("architecture", f"{about}: {reason(error)}") from error
     except Exception as error:
         raise Refused("checkpoint", f"config.json cannot be read: {reason(error)}") from error
-    if getattr(config, "is_encoder_decoder", False):
-        raise Refused("architecture", f"`{config.model_type}` has an encoder and a decoder")
     for part in ("vision_config", "audio_config"):
         if getattr(config, part, None) is not None:
             raise Refused("architecture", f"`{config.model_type}` is not a model of text alone")
@@ -361,6 +360,11 @@ def decoder(folder: str, request: dict[str, Any]) -> dict[str, Any]:
     name = request["dtype"] or ("f16" if stated == torch.float16 else "f32")
     dtype = dtypes[name]
     mode = FakeTensorMode(allow_non_fake_inputs=True)
+    if getattr(config, "is_encoder_decoder", False):
+        if request["last"] or request["buffers"]:
+            about = f"`{config.model_type}` has an encoder and a decoder"
+            raise Refused("architecture", f"{about}: logits are of all tokens, caches grow")
+        return encoder_decoder(folder, config, dtype, name, mode, request, send)
     model = model_of(config, dtype, mode)
     sizes, vocabulary = probe(model, mode)
     made = compositions(model, request["stored"])

@@ -141,8 +141,6 @@ def record(
 
     Return the reason if it cannot.
     """
-    import safetensors.torch
-
     wanted = request["record"] == "values"
     missing = too_large(model) if wanted else None
     settings = positions, request["buffers"]
@@ -156,9 +154,19 @@ def record(
     if recorded is None:
         recorded = Calls(None, sizes, model, request["last"])
         recorded.make(*settings)
+    write_calls(request["program"], program, recorded.cases)
+    return missing
+
+
+def write_calls(
+    program_path: str, program: Any, calls: dict[str, tuple[list[Any], list[Any]]]
+) -> None:
+    """Write calls of a program, inputs and results, beside it."""
+    import safetensors.torch
+
     signature = program.graph_signature
     tensors, described = {}, []
-    for name, (given, results) in recorded.cases.items():
+    for name, (given, results) in calls.items():
         inputs = dict(zip(signature.user_inputs, given, strict=True))
         values = {f"input/{key}": one for key, one in inputs.items()}
         values |= {f"output/{at}": one for at, one in enumerate(results)}
@@ -166,6 +174,5 @@ def record(
         outputs = list(signature.user_outputs) if results else None
         described.append({"name": name, "inputs": list(inputs), "outputs": outputs, "states": []})
     metadata = {"format": "onnxport-expected/1", "cases": json.dumps(described), "complex": "[]"}
-    path = os.path.splitext(request["program"])[0] + ".expected.safetensors"
+    path = os.path.splitext(program_path)[0] + ".expected.safetensors"
     safetensors.torch.save_file(tensors, path, metadata)
-    return missing

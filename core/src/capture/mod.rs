@@ -24,6 +24,8 @@ use crate::weights::Composition;
 const SCRIPT: &str = concat!(
     include_str!("composed.py"),
     "\n\n",
+    include_str!("encoder_decoder.py"),
+    "\n\n",
     include_str!("group_query.py"),
     "\n\n",
     include_str!("expected.py"),
@@ -114,12 +116,40 @@ pub struct Decoder {
 }
 
 /// A captured decoder, and its parameters in the checkpoint.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Captured {
     /// The decoder.
     pub decoder: Decoder,
     /// The parameters that the checkpoint stores in another form, by name.
     pub composed: BTreeMap<String, Composition>,
+    /// The programs of an encoder-decoder; none for a decoder, which is one program.
+    pub parts: Vec<Part>,
+}
+
+/// A program of an encoder-decoder, and the names of its interface.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Part {
+    /// The name of the model.
+    pub name: String,
+    /// The program.
+    pub program: PathBuf,
+    /// The names of the inputs, in order.
+    pub inputs: Vec<String>,
+    /// The names of the outputs, in order.
+    pub outputs: Vec<String>,
+    /// The dynamic axes.
+    pub dims: Vec<PartDim>,
+}
+
+/// The name of a dynamic axis.
+#[derive(Clone, Debug, Deserialize)]
+pub struct PartDim {
+    /// The input.
+    pub input: String,
+    /// The axis.
+    pub axis: usize,
+    /// The name.
+    pub name: String,
 }
 
 /// The kind of a refusal.
@@ -152,6 +182,8 @@ enum Answer {
         decoder: Box<Decoder>,
         #[serde(default)]
         composed: BTreeMap<String, Composition>,
+        #[serde(default)]
+        parts: Vec<Part>,
     },
 }
 
@@ -220,7 +252,9 @@ fn ask(
             Answer::Decoder { decoder, .. } if decoder.layers.is_empty() => {
                 return Err(told("its decoder has no layers".to_owned()));
             }
-            Answer::Decoder { decoder, composed } => return Ok(Captured { decoder: *decoder, composed }),
+            Answer::Decoder { decoder, composed, parts } => {
+                return Ok(Captured { decoder: *decoder, composed, parts });
+            }
         }
     }
 }

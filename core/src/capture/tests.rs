@@ -32,7 +32,8 @@ fn asked(answers: &[&str], script: &str) -> Result<Captured, Diagnostic> {
 #[test]
 fn an_answer_describes_the_decoder() {
     let step = r#"{"step": "capturing"}"#;
-    let Captured { decoder, composed } = asked(&[step, step, DECODER], "").unwrap();
+    let Captured { decoder, composed, parts } = asked(&[step, step, DECODER], "").unwrap();
+    assert!(parts.is_empty());
     assert_eq!(composed["b"], Composition::Stored("a".to_owned()));
     assert_eq!(decoder.layers, [Layer { heads: 2, key_size: 8, value_size: 8 }]);
     assert_eq!(

@@ -13,6 +13,8 @@ const COPIED: &[&str] = &[
     "config.json",
     "generation_config.json",
     "merges.txt",
+    "normalizer.json",
+    "preprocessor_config.json",
     "sentencepiece.bpe.model",
     "special_tokens_map.json",
     "spiece.model",
@@ -22,6 +24,9 @@ const COPIED: &[&str] = &[
     "vocab.json",
     "vocab.txt",
 ];
+
+/// Larger files are refused.
+const MAX_BYTES: u64 = 256 << 20;
 
 /// Fails unless `checkpoint` is a folder with a configuration.
 ///
@@ -38,6 +43,23 @@ pub(super) fn check(checkpoint: &Path) -> Result<(), Diagnostic> {
     };
     Err(Diagnostic::error(Code::CAPTURE_CHECKPOINT, message)
         .help("name a folder of transformers, as `save_pretrained` writes it"))
+}
+
+/// Returns the names and contents of what a server needs besides the models.
+///
+/// # Errors
+/// `OP650` for a file that cannot be read.
+pub(super) fn read(checkpoint: &Path) -> Result<Vec<(&'static str, Vec<u8>)>, Diagnostic> {
+    let there = COPIED.iter().filter(|name| checkpoint.join(name).is_file());
+    let read = |name: &&'static str| {
+        let path = checkpoint.join(name);
+        let contents = onnxport_core::files::read(&path, MAX_BYTES).map_err(|error| {
+            let message = format!("`{}` cannot be read: {error}", path.display());
+            Diagnostic::error(Code::CAPTURE_CHECKPOINT, message).help("download the checkpoint again")
+        })?;
+        Ok((*name, contents))
+    };
+    there.map(read).collect()
 }
 
 /// Copies what a server needs besides the model; returns the names of the files.

@@ -4,13 +4,15 @@ mod card;
 mod files;
 mod genai;
 mod interface;
+mod parts;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum, ValueHint};
 use onnxport_core::capture::{self, Capture, Captured, Decoder, Record};
 use onnxport_core::diagnose::{Code, Diagnostic, Report, Severity};
+use onnxport_core::lower::LowerOptions;
 use onnxport_core::tensor::DType;
 use onnxport_core::trace::stage;
 use onnxport_core::verify::{Against, Options, Verification};
@@ -212,20 +214,22 @@ impl Request for LlmRequest {
             report
         })?;
         let capturing = stage("capture");
-        let Captured { decoder, composed } = self.capture(&folder, &stored, progress)?;
+        let captured = self.capture(&folder, &stored, progress)?;
         drop(capturing);
+        let weights = stored.compose(&captured.composed)?;
+        if !captured.parts.is_empty() {
+            return self.convert_parts(host, captured, &weights, progress);
+        }
+        let Captured { decoder, .. } = captured;
         let context = self.context(&decoder)?;
         if self.target == LlmTarget::Genai {
             genai::check(&decoder, context)?;
         }
         progress.stage("converting");
         let mut conversion = Conversion::open(folder.temporary(PROGRAM))?;
-        let weights = stored.compose(&composed)?;
-        let present: BTreeSet<&str> = weights.names().collect();
-        let names = NameMap::of_checkpoint(&present, &decoder.ties, &decoder.prefix);
-        // The model computes in one type, whichever one the checkpoint has.
-        conversion.bind(&weights, &names, BindOptions { cast: true, ..BindOptions::default() })?;
-        let mut program = conversion.options(self.options(&decoder)?).unverified().run(host)?;
+        bind(&mut conversion, &weights, &decoder, false)?;
+        let lower = interface::options(&decoder, self.provider.buffers());
+        let mut program = conversion.options(self.options(lower)?).unverified().run(host)?;
         let mut diagnostics = std::mem::take(&mut program.converted.diagnostics);
         progress.go_on()?;
         let writing = stage("write");
@@ -245,7 +249,8 @@ impl Request for LlmRequest {
         let verification = if self.no_verify {
             None
         } else {
-            self.execute(host, &folder, &decoder, progress, &mut diagnostics)?
+            let program = folder.temporary(PROGRAM);
+            self.execute(host, &folder.file(MODEL), &program, &decoder, progress, &mut diagnostics)?
         };
         let copied = files::copy(&self.checkpoint, &folder)?;
         if let (LlmTarget::Genai, Some(context)) = (self.target, context) {
@@ -328,14 +333,14 @@ impl LlmRequest {
         }
     }
 
-    fn options(&self, decoder: &Decoder) -> Result<ConvertOptions, Diagnostic> {
+    /// Returns the options of a conversion with the names `lower`.
+    fn options(&self, mut lower: LowerOptions) -> Result<ConvertOptions, Diagnostic> {
         let target = self.target.runtime().parse().map_err(wrong)?;
         let targeting = Targeting { target: Some(target) };
         let form = match self.target {
             LlmTarget::Onnx => QuantizeForm::Dequantize,
             LlmTarget::Genai | LlmTarget::Onnxruntime => QuantizeForm::Matmulnbits,
         };
-        let mut lower = interface::options(decoder, self.provider.buffers());
         if self.quantizing.dequantizes(form) {
             lower.opset = lower.opset.max(BLOCKS);
         }
@@ -348,11 +353,12 @@ impl LlmRequest {
         })
     }
 
-    /// Runs the model in the folder on the recorded calls. A missing runtime is a note unless one is named.
+    /// Runs the model at `path` on the recorded calls of `program`. A missing runtime is a note unless one is named.
     fn execute(
         &self,
         host: &Host,
-        folder: &NewFolder,
+        path: &Path,
+        program: &Path,
         decoder: &Decoder,
         progress: &mut dyn Progress,
         diagnostics: &mut Vec<Diagnostic>,
@@ -367,13 +373,12 @@ impl LlmRequest {
             }
             Err(problem) => return Err(problem.into()),
         };
-        let against = Against::read(&Against::sidecar_path(&folder.temporary(PROGRAM)))?;
-        let path = folder.file(MODEL);
+        let against = Against::read(&Against::sidecar_path(program))?;
         // Quantization changes values, and those of f16 depend on the order of sums.
         let measure = self.quantizing.text().is_some() || decoder.dtype != LlmType::F32.name();
         let judging = Options { measure, ..Options::default() };
         let limit = options.deadline();
-        let found = runtime::execute(&runtime, &path, &against, &judging, limit, progress)?;
+        let found = runtime::execute(&runtime, path, &against, &judging, limit, progress)?;
         if found.passed() {
             return Ok(Some(found));
         }
@@ -383,6 +388,20 @@ impl LlmRequest {
         }
         Err(Report { diagnostics: problems, ..Report::default() })
     }
+}
+
+/// Binds the weights of a checkpoint to a program, which may be one of several.
+fn bind(
+    conversion: &mut Conversion,
+    weights: &WeightSet,
+    decoder: &Decoder,
+    several: bool,
+) -> Result<(), Report> {
+    let present: BTreeSet<&str> = weights.names().collect();
+    let names = NameMap::of_checkpoint(&present, &decoder.ties, &decoder.prefix);
+    // The model computes in one type, whichever one the checkpoint has.
+    conversion.bind(weights, &names, BindOptions { cast: true, several, ..BindOptions::default() })?;
+    Ok(())
 }
 
 /// Refuses weights in types that need scales.

@@ -32,7 +32,7 @@ use crate::runtime::{self, Running};
 use crate::target::Targeting;
 
 /// The name of the model in the folder.
-pub const MODEL: &str = "model.onnx";
+const MODEL: &str = "model.onnx";
 /// The opset whose `DequantizeLinear` takes blocks and 4 bits.
 const BLOCKS: i64 = 21;
 /// The name of the captured program while the folder is being filled.

@@ -20,7 +20,7 @@ use super::metadata::metadata;
 use crate::diagnose::OriginId;
 use crate::incoming;
 use crate::ir::{Attr, Attribute, Shape, Type};
-use crate::program::Body;
+use crate::program::{Arg, Body};
 use crate::sym::Dim;
 use crate::tensor::{DType, LazyTensor};
 
@@ -273,9 +273,13 @@ extern "C" fn graph<'a>(cx: Context, graph: u32, out: &mut GraphView<'a>) -> u32
         (scratch.nested, scratch.inputs, scratch.outputs) = (Vec::new(), Vec::new(), Vec::new());
         for (args, inputs) in [(&body.inputs, true), (&body.outputs, false)] {
             for arg in args {
-                let (kind, dtype, dims) = match arg.as_value() {
-                    Some(val) => describe(&body.values[val].ty),
-                    None => (arg_kind::NONE, 0, Vec::new()),
+                let (kind, dtype, dims) = match arg {
+                    Arg::Value(val) => describe(&body.values[*val].ty),
+                    // As an output, a constant number is a tensor like a symbolic one.
+                    Arg::Int(_) => (arg_kind::SYM_INT, 0, Vec::new()),
+                    Arg::Float(_) => (arg_kind::SYM_FLOAT, 0, Vec::new()),
+                    Arg::Bool(_) => (arg_kind::SYM_BOOL, 0, Vec::new()),
+                    _ => (arg_kind::NONE, 0, Vec::new()),
                 };
                 let record = type_record(kind, dtype, &dims);
                 scratch.nested.push(dims);

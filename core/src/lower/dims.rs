@@ -1,6 +1,8 @@
 //! Extents at run time: the axes and numbers of the model that hold each expression, and the arithmetic
 //! that computes the others. Everything is computed once per block.
 
+use std::collections::hash_map::Entry;
+
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -24,6 +26,19 @@ pub(super) struct DimValues {
     sources: FxHashMap<ExprId, SmallVec<[(BlockId, Source); 1]>>,
     /// Per symbol, an expression that is linear in it alone: `(expression, factor, offset)`.
     linear: FxHashMap<SymId, (ExprId, i64, i64)>,
+    /// The changes since the outermost nested graph began, while there is one.
+    changes: Vec<Change>,
+    /// The number of nested graphs that are being lowered.
+    depth: usize,
+}
+
+/// A change that ends with the nested graph that made it.
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    /// The source of an expression in a block, with the earlier one.
+    Source(ExprId, BlockId, Option<Source>),
+    /// A symbol got its linear expression.
+    Linear(SymId),
 }
 
 impl DimValues {
@@ -41,7 +56,36 @@ impl DimValues {
         if let Expr::Sum(_) = symbols.expr(id)
             && let Some((factor, symbol, offset)) = symbols.linear(dim)
         {
-            self.linear.entry(symbol).or_insert((id, factor, offset));
+            if let Entry::Vacant(place) = self.linear.entry(symbol) {
+                place.insert((id, factor, offset));
+                if self.depth > 0 {
+                    self.changes.push(Change::Linear(symbol));
+                }
+            }
+        }
+    }
+
+    /// Begins a nested graph, and returns what `leave` takes.
+    ///
+    /// Its symbols are known inside only: lowered again, with other inputs, they have other values.
+    pub(super) fn enter(&mut self) -> usize {
+        self.depth += 1;
+        self.changes.len()
+    }
+
+    /// Forgets what became known since `enter`.
+    pub(super) fn leave(&mut self, mark: usize) {
+        self.depth = self.depth.saturating_sub(1);
+        while self.changes.len() > mark {
+            match self.changes.pop() {
+                Some(Change::Linear(symbol)) => drop(self.linear.remove(&symbol)),
+                Some(Change::Source(id, block, old)) => {
+                    let places = self.sources.entry(id).or_default();
+                    places.retain(|(b, _)| *b != block);
+                    places.extend(old.map(|source| (block, source)));
+                }
+                None => return,
+            }
         }
     }
 
@@ -54,11 +98,19 @@ impl DimValues {
 
     fn offer(&mut self, block: BlockId, id: ExprId, source: Source) {
         let places = self.sources.entry(id).or_default();
-        match places.iter_mut().find(|(b, _)| *b == block) {
+        let old = match places.iter_mut().find(|(b, _)| *b == block) {
             // A number is cheaper to use than an axis.
-            Some((_, old @ Source::Axis(..))) if matches!(source, Source::Value(_)) => *old = source,
-            Some(_) => {}
-            None => places.push((block, source)),
+            Some((_, old @ Source::Axis(..))) if matches!(source, Source::Value(_)) => {
+                Some(std::mem::replace(old, source))
+            }
+            Some(_) => return,
+            None => {
+                places.push((block, source));
+                None
+            }
+        };
+        if self.depth > 0 {
+            self.changes.push(Change::Source(id, block, old));
         }
     }
 }

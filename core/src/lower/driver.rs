@@ -386,6 +386,7 @@ impl<'p> Driver<'p> {
         if inputs.len() != body.inputs.len() {
             return None;
         }
+        let known = self.dims.enter();
         for (arg, value) in body.inputs.iter().zip(inputs) {
             if let Some(val) = arg.as_value() {
                 self.bind_typed(&mut scope, val, *value, &body.values[val].ty);
@@ -394,6 +395,7 @@ impl<'p> Driver<'p> {
         let origin = self.origin;
         self.lower_calls(body, &mut scope);
         self.origin = origin;
+        self.dims.leave(known);
         body.outputs.iter().map(|arg| self.nested_output(&scope, arg)).collect()
     }
 

@@ -71,7 +71,8 @@ def export(
     Args:
         model: A module or a function, an exported program, or the path of a `.pt2` file.
         args: Positional arguments of an example call. Values that are not tensors become part of
-            the model. Without `kwargs`, a dict in the last position is used for it.
+            the model. Without `kwargs`, a dict in the last position is used for it, unless the
+            model takes the dict itself only.
         f: The output path. Leave it out to call `save` of the result instead.
         kwargs: Keyword arguments of the example call.
         verbose: Print progress.

@@ -9,6 +9,7 @@ import torch
 from torch.export import ExportedProgram
 
 from onnxport._diagnostics import Diagnostic
+from onnxport._export.rewritten import rewritten
 
 # Operators without a lowering, and calls that a lowering refuses for their arguments.
 _NO_LOWERING, REFUSED = "OP301", "OP302"
@@ -37,7 +38,7 @@ def decomposed(program: ExportedProgram, problems: Iterable[Diagnostic]) -> Expo
     if not chosen and not any((one or "").startswith(_VMAP) for one in wanted):
         return None
     try:
-        changed = program.run_decompositions(chosen)
+        changed = rewritten(program.run_decompositions(chosen))
     except Exception:
         return None
     left = _targets(changed)

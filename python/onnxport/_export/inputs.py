@@ -53,10 +53,21 @@ def leaves(program: ExportedProgram, args: Sequence[Any], kwargs: Mapping[str, A
     if len(given) != len(positional) or rest.keys() != named.keys():
         expected = ", ".join([f"{len(positional)} positional", *named])
         raise _errors.usage(f"the program takes other arguments: {expected}")
-    found, structure = pytree.tree_flatten((given, {name: rest[name] for name in named}))
+    given = tuple(_ordered(one, like) for one, like in zip(given, positional, strict=True))
+    rest = {name: _ordered(rest[name], like) for name, like in named.items()}
+    found, structure = pytree.tree_flatten((given, rest))
     if structure.num_leaves != spec.num_leaves:
         raise _errors.usage("the arguments do not have the structure of those that were traced")
     return found
+
+
+def _ordered(value: Any, like: Any) -> Any:
+    """Return a value whose dicts have their keys in the order of `like`, if they are the same."""
+    if type(value) is dict and type(like) is dict and value.keys() == like.keys():
+        return {key: _ordered(value[key], inner) for key, inner in like.items()}
+    if type(value) in (list, tuple) and type(like) is type(value) and len(like) == len(value):
+        return type(value)(_ordered(*pair) for pair in zip(value, like, strict=True))
+    return value
 
 
 def _parameters(program: ExportedProgram) -> list[str]:

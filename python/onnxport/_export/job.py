@@ -90,7 +90,9 @@ class Job:
             caches,
             composite,
             layers,
+            lifted,
             places,
+            rewritten,
             serialize,
             subclasses,
             windows,
@@ -101,7 +103,7 @@ class Job:
         from onnxport._export.exclusive import exclusive
         from onnxport._export.patches import registry
 
-        args, kwargs = _arguments(args, kwargs)
+        args, kwargs = _arguments(model, args, kwargs)
         model = _with_signature(model)
         with exclusive(), caches.registered():
             if isinstance(model, ExportedProgram):
@@ -146,7 +148,7 @@ class Job:
                 written.check(program)
             else:
                 written.as_buffers(program)
-            program = subclasses.taken_apart(program)
+            program = lifted.lifted(rewritten.rewritten(subclasses.taken_apart(program)))
             for finding in how.diagnostics:
                 # Dimensions that a line fixes are reported with the dimensions.
                 if finding.code != "OP216":
@@ -248,9 +250,12 @@ def said(finding: Diagnostic) -> str:
 
 
 def _arguments(
-    args: Any, kwargs: Mapping[str, Any] | None
+    model: Any, args: Any, kwargs: Mapping[str, Any] | None
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return positional and keyword arguments, as `torch.onnx.export` reads them."""
+    """Return positional and keyword arguments, as `torch.onnx.export` reads them.
+
+    A dict in the last position is an argument itself if the model takes it only so.
+    """
     import torch
 
     positional = (args,) if isinstance(args, torch.Tensor) else args
@@ -262,8 +267,21 @@ def _arguments(
     if kwargs is not None and not isinstance(kwargs, Mapping):
         raise _errors.usage(f"`kwargs` is a {type(kwargs).__name__}, not a dict")
     if not kwargs and positional and isinstance(positional[-1], dict):
-        return positional[:-1], dict(positional[-1])
+        named = positional[:-1], dict(positional[-1])
+        if _takes(model, *named) or not _takes(model, positional, {}):
+            return named
     return positional, dict(kwargs or {})
+
+
+def _takes(model: Any, args: tuple[Any, ...], kwargs: dict[Any, Any]) -> bool:
+    """Return whether the signature of a model allows a call."""
+    import inspect
+
+    try:
+        inspect.signature(getattr(model, "forward", model)).bind(*args, **kwargs)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _with_signature(model: Any) -> Any:

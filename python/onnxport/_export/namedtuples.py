@@ -1,4 +1,4 @@
-"""Named tuples in arguments and results, without the user registering them."""
+"""Names for the classes in arguments and results that the user did not give one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,44 @@ def registered(program: ExportedProgram) -> Iterator[None]:
             name = f"{name}@{number}" if name in known else name
             pytree._register_namedtuple(kind, serialized_type_name=name)
             stack.callback(pytree._deregister_pytree_node, kind)
+        for kind in _constants(program):
+            stack.enter_context(_named(kind))
         yield
+
+
+@contextlib.contextmanager
+def _named(kind: Any) -> Iterator[None]:
+    """Give a class of constants a serializable name, and its objects their text as contents."""
+    known = pytree.SUPPORTED_SERIALIZED_TYPES
+    before = known.get(kind)
+    if before is not None and before.serialized_type_name != pytree.NO_SERIALIZED_TYPE_NAME_FOUND:
+        yield
+        return
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    known[kind] = pytree._SerializeNodeDef(kind, name, repr, None)
+    try:
+        yield
+    finally:
+        if before is None:
+            del known[kind]
+        else:
+            known[kind] = before
+
+
+def _constants(program: ExportedProgram) -> set[Any]:
+    """Return the classes in the program's calls whose objects PyTorch takes for constants."""
+    is_constant = getattr(pytree, "is_constant_class", lambda _: False)
+    signatures = (call.signature for call in program.module_call_graph)
+    specs = (spec for one in signatures if one for spec in (one.in_spec, one.out_spec))
+    return {kind for spec in specs for kind in _types(spec) if is_constant(kind)}
+
+
+def _types(spec: Any) -> Iterator[Any]:
+    if isinstance(spec.type, type):
+        yield spec.type
+    children = spec.children() if hasattr(spec, "children") else spec.children_specs
+    for child in children:
+        yield from _types(child)
 
 
 def _classes(program: ExportedProgram) -> list[Any]:

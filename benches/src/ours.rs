@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use memmap2::Mmap;
-use onnxport_core::pipeline::STAGES;
+use onnxport_core::pipeline::stage_names;
 use onnxport_proto::{GraphProto, ModelProto, NodeProto};
 use prost::Message;
 use prost::bytes::Bytes;
@@ -124,7 +124,7 @@ impl Onnxport {
             wall: median(runs.iter().map(|(run, _)| run.wall)).unwrap_or_default(),
             memory,
             nodes: nodes(output)?,
-            stages: STAGES.into_iter().filter_map(|name| Some((name.to_owned(), stage(name)?))).collect(),
+            stages: stage_names().filter_map(|name| Some((name.to_owned(), stage(name)?))).collect(),
         }))
     }
 }

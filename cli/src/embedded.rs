@@ -11,7 +11,7 @@ use onnxport_core::inspect::ModelParts;
 use onnxport_core::trace::{self, stage};
 use onnxport_core::verify::InProcess;
 use onnxport_core::write;
-use onnxport_core::{Conversion, ConvertedProgram, Host, Trace, WriteOptions};
+use onnxport_core::{Conversion, ConvertedProgram, Host, Model, Trace, WriteOptions};
 use onnxport_report::model::{self, Form};
 use onnxport_requests::export::{Export, Purpose, Unwritten};
 use onnxport_requests::verify::InMemory;
@@ -96,6 +96,40 @@ pub fn verify(
             commands::verify::run_against(&arguments, Some(&program), &Progress::watched(watch))?;
         joined.describe(&mut outcome);
         finish(outcome)
+    })
+}
+
+/// Optimizes a model in memory, which came with some warnings, with the options of `onnxport optimize` in a JSON object.
+/// Returns its outcome and the model.
+///
+/// The thread needs a large stack, since programs nest.
+///
+/// # Errors
+/// A failure of the command; a model whose results changed is one.
+pub fn optimize(
+    read: (Model, Vec<Diagnostic>),
+    options: &str,
+    watch: &Watch,
+) -> Result<(Outcome, Model), Outcome> {
+    guarded(|| {
+        let mut given = options::parse(options)?;
+        // The command requires paths, which a model in memory does not have.
+        given.extend(["model", "output"].map(|name| (name.to_owned(), Value::from("the model"))));
+        let (object, joined) = match config::object("optimize", given, |_| true)? {
+            Object::Run(object, joined) => (object, joined),
+            Object::Show(_) => {
+                let message = "a model in memory does not support `print_config`";
+                return Err(Diagnostic::error(Code::USAGE, message).help("leave it out").into());
+            }
+        };
+        let args::Command::Optimize(arguments) = parse("optimize", &object)? else {
+            return Err(Diagnostic::error(Code::USAGE, "unknown options for `optimize`")
+                .help("`onnxport optimize --help` lists them")
+                .into());
+        };
+        let (mut outcome, model) = commands::optimize::run_on(&arguments, read, &Progress::watched(watch))?;
+        joined.describe(&mut outcome);
+        Ok((finish(outcome)?, model))
     })
 }
 

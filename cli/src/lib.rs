@@ -38,7 +38,7 @@ mod usage;
 
 pub use again::started_by;
 pub use describe::describe;
-pub use embedded::{Exported, Exporting, command, page, verify};
+pub use embedded::{Exported, Exporting, command, optimize, page, verify};
 pub use exit::Exit;
 pub use guests::{Guests, with_caller, with_guests};
 pub use outcome::Outcome;

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use crate::diagnose::{Code, Diagnostic, Report, Severity};
 use crate::host::Host;
 use crate::lower::{self, DimName, Names, Naming};
-use crate::pipeline::{self, ConvertOptions, Converted};
+use crate::pipeline::{self, ConvertOptions, ConvertPipeline, Converted};
 use crate::program::Program;
 use crate::pt2::{self, Archive, Parts, SampleValue};
 use crate::sizes::{self, AxisSize};
@@ -275,14 +275,26 @@ impl Conversion {
     ///
     /// # Errors
     /// A report of every problem of the first stage that has any.
-    pub fn run(mut self, host: &Host) -> Result<ConvertedProgram, Report> {
+    pub fn run(self, host: &Host) -> Result<ConvertedProgram, Report> {
+        self.run_with(host, &ConvertPipeline::new())
+    }
+
+    /// As [`run`](Self::run), through the stages of `pipeline`.
+    ///
+    /// # Errors
+    /// A report of every problem of the first stage that has any.
+    pub fn run_with(
+        mut self,
+        host: &Host,
+        pipeline: &ConvertPipeline<'_>,
+    ) -> Result<ConvertedProgram, Report> {
         let (_, note) = pipeline::fix(host, &mut self.archive.program, &self.options)?;
         self.diagnostics.extend(note);
         let looking = trace::span("verify", "looking for calls");
         let calls = if self.looks_for_calls { Some(self.calls(host)) } else { None };
         drop(looking);
         let Archive { program, file, .. } = self.archive;
-        let mut converted = pipeline::convert(host, program, &self.options)?;
+        let mut converted = pipeline.run(host, program, &self.options)?;
         converted.diagnostics.splice(0..0, self.diagnostics);
         Ok(ConvertedProgram { converted, calls, program: file, sources: self.sources })
     }

@@ -41,6 +41,9 @@
 //! # }
 //! ```
 //!
+//! [`Model::read`] reads an ONNX model, and [`optimize`] applies rules and passes to it. A [`Pipeline`] has the stages of a
+//! conversion or of an optimizer run by name; callers can put stages of their own between them.
+//!
 //! [`run_model`] runs any ONNX model on values that are given or drawn.
 //!
 //! A [`Trace`] records the time of each step, on the threads that run inside it only:
@@ -127,6 +130,8 @@ pub mod session;
 #[doc(hidden)]
 pub mod sizes;
 #[doc(hidden)]
+pub mod stages;
+#[doc(hidden)]
 pub mod states;
 #[doc(hidden)]
 pub mod taps;
@@ -142,10 +147,11 @@ pub use host::discover::Search;
 pub use host::{Host, PluginRoot};
 pub use ir::Model;
 pub use lower::{DimName, LowerOptions};
-pub use optimise::{OptimiseOptions, Optimised};
-pub use pipeline::{ConvertOptions, Converted};
+pub use optimise::{OptimiseOptions, Optimised, OptimizePipeline, Rewritten, optimize};
+pub use pipeline::{ConvertOptions, ConvertPipeline, Converted};
 pub use precision::PrecisionOptions;
 pub use run::{Computed, Draw, Given, Run, Sizes, Summary, run as run_model};
+pub use stages::Pipeline;
 pub use tensor::{DType, LazyTensor};
 pub use trace::Trace;
 pub use verify::{

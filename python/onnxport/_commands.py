@@ -11,10 +11,9 @@ import json
 import keyword
 import os
 import sys
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 if TYPE_CHECKING:
@@ -141,19 +140,33 @@ class Command:
 
     def run(self, given: Mapping[str, Any], custom: Custom | None = None) -> Result:
         """Run the command with these options, and the user's Python functions for it."""
-        from onnxport import _errors, _native
+        from onnxport import _native
 
-        known = sys.modules.get("onnxport._operators.functions")
-        functions = known.collect(custom) if known is not None else None
-        said = json.dumps({_name(word): value for word, value in given.items()}, default=text)
-        try:
+        said = to_json(given)
+        with collected(custom) as functions:
             return Result.read(_native.command(self.name, said, functions=functions))
-        except _native.Error as error:
-            raised = functions.take_raised() if functions is not None else []
-            _errors.raise_native(error, next(iter(raised), None))
 
     def __repr__(self) -> str:
         return f"<the command `onnxport {self.name}`>"
+
+
+@contextmanager
+def collected(custom: Custom | None) -> Iterator[Any]:
+    """Yield the user's Python functions; errors of the extension module become public ones."""
+    from onnxport import _errors, _native
+
+    known = sys.modules.get("onnxport._operators.functions")
+    functions = known.collect(custom) if known is not None else None
+    try:
+        yield functions
+    except _native.Error as error:
+        raised = functions.take_raised() if functions is not None else []
+        _errors.raise_native(error, next(iter(raised), None))
+
+
+def to_json(given: Mapping[str, Any]) -> str:
+    """Return options as the extension module reads them."""
+    return json.dumps({_name(word): value for word, value in given.items()}, default=text)
 
 
 def _word(name: str) -> str:
@@ -253,30 +266,9 @@ def optimize(
     if output is not None:
         raise TypeError("`output` is for a model in a file: a model in memory comes back")
 
-    def run(before: Path, after: Path) -> None:
-        _optimize.run({**options, "model": before, "output": after}, custom)
+    from onnxport import _in_memory
 
-    return _in_memory(model, run)
-
-
-def _in_memory(model: Any, run: Callable[[Path, Path], None]) -> Any:
-    import onnx
-
-    with tempfile.TemporaryDirectory(prefix="onnxport-") as folder:
-        before, after = Path(folder, "before.onnx"), Path(folder, "after.onnx")
-        if isinstance(model, onnx.ModelProto):
-            onnx.save(model, before, save_as_external_data=True, location="before.data")
-            run(before, after)
-            return onnx.load(after)
-        if type(model).__module__.partition(".")[0] != "onnx_ir":
-            raise TypeError(f"a {type(model).__name__} is neither a path nor a model")
-        import onnx_ir
-
-        onnx_ir.save(model, before, external_data="before.data")
-        run(before, after)
-        made = onnx_ir.load(after)
-        onnx_ir.external_data.load_to_model(made)
-        return made
+    return _in_memory.optimize(model, options, custom)
 
 
 def explain(code: str) -> Result:

@@ -65,6 +65,36 @@ class Tensor:
     ) -> None: ...
 
 @final
+class Optimized:
+    """An optimized model that is not in a file."""
+
+    def to_bytes(self) -> bytes:
+        """Return the message of the model without its weights."""
+
+    def initializers(self) -> list[tuple[str, int, list[int], int]]:
+        """Return the weights, which the message leaves out.
+
+        Each has its name, the number of its element type in ONNX, its shape and its size in bytes.
+        """
+
+    def read(self, name: str, offset: int, length: int) -> bytes:
+        """Return bytes of a weight, in ONNX's order."""
+
+def optimize(
+    message: bytes,
+    weights: Mapping[str, Tensor],
+    options: str,
+    *,
+    progress: Progress | None = None,
+    functions: Functions | None = None,
+) -> Optimized:
+    """Optimize a model in memory.
+
+    `weights` are the bytes of initializers that state their data in these locations. `options` are
+    those of `onnxport optimize` as a JSON object.
+    """
+
+@final
 class Conversion:
     """A program to be converted."""
 

@@ -6,9 +6,11 @@
 mod conversion;
 mod error;
 mod model;
+mod optimized;
 mod plugin;
 mod signature;
 mod tensor;
+mod weights;
 mod work;
 
 use std::ffi::OsString;
@@ -32,6 +34,8 @@ mod native {
     use super::error::Error;
     #[pymodule_export]
     use super::model::{Model, save_package};
+    #[pymodule_export]
+    use super::optimized::{Optimized, optimize};
     #[pymodule_export]
     use super::plugin::{
         Block, Dim, Emitter, Functions, Graph, Kept, Nested, Node, Operator, Reference, Value, try_rule,

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use onnxport::Exported;
-use onnxport_core::diagnose::{Code, Diagnostic};
-use onnxport_core::tensor::{self, LazyTensor};
+use onnxport_core::tensor::LazyTensor;
 use onnxport_core::write;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::weights::{self, Weights};
 use crate::work;
 
 /// The name of a weight, its element type, its extents and its bytes.
@@ -21,9 +21,6 @@ pub(crate) struct Model {
     exported: Arc<Exported>,
     weights: Arc<OnceLock<Weights>>,
 }
-
-/// The weights that are left out of a message without initializers.
-type Weights = Vec<(String, LazyTensor)>;
 
 impl Model {
     pub(crate) fn new(exported: Arc<Exported>) -> Self {
@@ -115,11 +112,7 @@ impl Model {
     ) -> PyResult<Bound<'py, PyBytes>> {
         let (exported, weights) = (self.exported.clone(), self.weights.clone());
         let bytes = work::run(py, None, move |_| {
-            let weights = weights_of(&exported, &weights);
-            let unknown = || Diagnostic::error(Code::USAGE, format!("the model has no weight `{name}`"));
-            let (_, data) = weights.iter().find(|(own, _)| *own == name).ok_or_else(unknown)?;
-            Ok(part(data, offset, length)
-                .map_err(|e| Diagnostic::error(e.code(), format!("`{name}`: {e}")))?)
+            Ok(weights::read(weights_of(&exported, &weights), &name, offset, length)?)
         })?;
         Ok(PyBytes::new(py, &bytes))
     }
@@ -128,20 +121,3 @@ impl Model {
 fn weights_of<'a>(exported: &Exported, weights: &'a OnceLock<Weights>) -> &'a Weights {
     weights.get_or_init(|| write::left_out(&exported.program().converted.model))
 }
-
-/// A part of the dense form of a tensor.
-fn part(data: &LazyTensor, offset: u64, length: u64) -> Result<Vec<u8>, tensor::Error> {
-    let end = offset.checked_add(length).ok_or(tensor::Error::Short)?;
-    let inside = data.byte_len().is_some_and(|len| end <= len);
-    let mut out = Vec::new();
-    let room = usize::try_from(length).ok().filter(|_| inside).ok_or(tensor::Error::Short)?;
-    out.try_reserve_exact(room).map_err(|_| tensor::Error::Short)?;
-    data.stream(offset..end, PIECE, &mut |bytes: &[u8]| {
-        out.extend_from_slice(bytes);
-        Ok(())
-    })?;
-    Ok(out)
-}
-
-/// The number of bytes of a weight that are computed at a time.
-const PIECE: usize = 1 << 20;

@@ -4,8 +4,10 @@ import inspect
 import json
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 
@@ -134,6 +136,122 @@ def test_a_model_is_optimised_in_a_file_and_in_memory(model, tmp_path):
         onnxport.optimize(proto, tmp_path / "b.onnx")
     with pytest.raises(TypeError, match="neither a path nor a model"):
         onnxport.optimize(3)
+
+
+def test_a_model_in_memory_needs_no_folder(model, monkeypatch):
+    onnx_ir = pytest.importorskip("onnx_ir")
+    given, ir = onnx.load(model), onnx_ir.load(model)
+    before = given.SerializeToString(deterministic=True)
+
+    def refuse(*_, **__):
+        raise AssertionError("a folder is created")
+
+    for name in ("TemporaryDirectory", "mkdtemp", "NamedTemporaryFile"):
+        monkeypatch.setattr(tempfile, name, refuse)
+    after = onnxport.optimize(given)
+    again = onnx_ir.to_proto(onnxport.optimize(ir))
+    assert given.SerializeToString(deterministic=True) == before
+    weights = {one.name: onnx.numpy_helper.to_array(one) for one in given.graph.initializer}
+    for made in (after, again):
+        onnx.checker.check_model(made, full_check=True)
+        assert [one.name for one in made.graph.initializer] == list(weights)
+        for one in made.graph.initializer:
+            np.testing.assert_array_equal(onnx.numpy_helper.to_array(one), weights[one.name])
+
+
+MEMORY = """
+import re, threading, time
+from pathlib import Path
+import numpy as np, onnx, onnxport
+
+def anonymous():
+    return int(re.search(r"RssAnon:\\s*(\\d+)", Path("/proc/self/status").read_text())[1]) << 10
+
+weights = [
+    onnx.numpy_helper.from_array(np.full((1 << 20,), i, np.float32), f"w{i}") for i in range(32)
+]
+names = ["x", *(f"s{i}" for i in range(32))]
+nodes = [
+    onnx.helper.make_node("Add", [names[i], f"w{i}"], [names[i + 1]]) for i in range(32)
+]
+value = lambda name: onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1 << 20])
+graph = onnx.helper.make_graph(nodes, "g", [value("x")], [value(names[-1])], weights)
+model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 21)])
+del weights, graph
+onnxport.optimize(onnx.helper.make_model(onnx.helper.make_graph(
+    [onnx.helper.make_node("Abs", ["x"], ["y"])], "g", [value("x")], [value("y")]
+)), optimize=0)
+before, peak, done = anonymous(), 0, False
+
+def watch():
+    global peak
+    while not done:
+        peak = max(peak, anonymous())
+        time.sleep(0.002)
+
+thread = threading.Thread(target=watch)
+thread.start()
+made = onnxport.optimize(model, optimize=0)
+done = True
+thread.join()
+assert made.graph.initializer[31].raw_data == model.graph.initializer[31].raw_data
+print((max(peak, anonymous()) - before) / (128 << 20))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_weights_in_memory_are_copied_out_of_a_message_and_into_one():
+    said = subprocess.run(
+        [sys.executable, "-c", MEMORY], capture_output=True, text=True, cwd=PACKAGE
+    )
+    assert said.returncode == 0, said.stderr
+    # One copy out of protobuf, one into the result, and a few of a single weight.
+    assert 0.9 < float(said.stdout) < 2.5, said.stdout
+
+
+@pytest.mark.parametrize("dtype", ["BFLOAT16", "FLOAT16", "INT4", "BOOL", "DOUBLE"])
+def test_weights_of_every_type_cross_in_memory(dtype):
+    onnx_ir = pytest.importorskip("onnx_ir")
+    kind = getattr(onnx.TensorProto, dtype)
+    values = np.arange(3000) % 2
+    weight = onnx.numpy_helper.from_array(
+        values.astype(onnx.helper.tensor_dtype_to_np_dtype(kind)), "w"
+    )
+    assert len(weight.raw_data) > 1024
+    declared = onnx.helper.make_tensor_value_info
+    graph = onnx.helper.make_graph(
+        [
+            onnx.helper.make_node("Cast", ["w"], ["a"], to=onnx.TensorProto.FLOAT),
+            onnx.helper.make_node("Add", ["a", "x"], ["y"]),
+        ],
+        "g",
+        [declared("x", onnx.TensorProto.FLOAT, [3000])],
+        [declared("y", onnx.TensorProto.FLOAT, [3000])],
+        [weight],
+    )
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 21)])
+    for made in (
+        onnxport.optimize(model, optimize=0),
+        onnx_ir.to_proto(onnxport.optimize(onnx_ir.from_proto(model), optimize=0)),
+    ):
+        found = onnx.numpy_helper.to_array(made.graph.initializer[0]).astype(np.float32)
+        np.testing.assert_array_equal(found, values.astype(np.float32))
+
+
+def test_external_data_that_is_not_in_memory_is_refused(model, tmp_path):
+    proto = onnx.load(model)
+    onnx.save(
+        proto, tmp_path / "m.onnx", save_as_external_data=True, location="m.data", size_threshold=0
+    )
+    proto = onnx.load(tmp_path / "m.onnx", load_external_data=False)
+    with pytest.raises(onnxport.FileError, match=r"`m\.data`, which is not in memory"):
+        onnxport.optimize(proto)
+
+
+def test_models_in_memory_are_compared_before_they_return(model):
+    proto = onnx.load(model)
+    again = onnxport.optimize(proto, verify=True, executor="reference")
+    assert isinstance(again, onnx.ModelProto)
 
 
 def test_a_model_of_onnx_ir_is_optimised(model):

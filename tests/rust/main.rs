@@ -30,6 +30,7 @@ mod op_sets;
 mod operators;
 mod optimise;
 mod overloads;
+mod pipeline;
 mod plugins;
 mod quantiser_plugin;
 mod sizes;

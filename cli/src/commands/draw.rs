@@ -136,9 +136,9 @@ fn scene(arguments: &Arguments) -> Result<Scene, Report> {
         [file] if FileKind::of(file) == FileKind::Program => {
             Ok(Scene::program(&name(file), &pipeline::read(file)?.program))
         }
-        [file] => Ok(Scene::model(&name(file), &mut pipeline::import(file)?)),
+        [file] => Ok(Scene::model(&name(file), &mut Model::read(file)?)),
         files => {
-            let side = |path: &PathBuf| Ok((name(path), pipeline::import(path)?));
+            let side = |path: &PathBuf| Ok((name(path), Model::read(path)?));
             let sides: Vec<(String, Model)> = files.iter().map(side).collect::<Result<_, Report>>()?;
             let title = sides.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(" and ");
             Ok(Scene::beside(&title, sides))

@@ -3,7 +3,8 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use onnxport_core::diagnose::Report;
+use onnxport_core::Model;
+use onnxport_core::diagnose::{Diagnostic, Report};
 use onnxport_requests::optimize::{OptimizeRequest, Optimized};
 use onnxport_requests::profiling::Profiling;
 use onnxport_requests::{Hosted, Request};
@@ -28,11 +29,35 @@ pub(crate) fn run(arguments: &Hosted<OptimizeRequest>, progress: &Progress) -> C
         }
         let request = OptimizeRequest { profiling: Profiling::default(), ..request.clone() };
         let optimized = request.run(&host, &mut progress.clone())?;
-        Ok(describe(&request, optimized))
+        Ok(describe(&request, optimized).0)
     })
 }
 
-fn describe(request: &OptimizeRequest, optimized: Optimized) -> Outcome {
+/// Optimizes a model in memory, which came with some warnings. A model whose results changed is not returned.
+pub(crate) fn run_on(
+    arguments: &Hosted<OptimizeRequest>,
+    read: (Model, Vec<Diagnostic>),
+    progress: &Progress,
+) -> Result<(Outcome, Model), Outcome> {
+    let Hosted { request, plugins } = arguments;
+    let mut optimized = None;
+    let outcome = profiled::around(&request.profiling, "optimize", &[], || {
+        let host = plugins::host(plugins)?;
+        if request.holding.verify {
+            plugins::prepare(&host, &request.holding.running);
+        }
+        let request = OptimizeRequest { profiling: Profiling::default(), output: None, ..request.clone() };
+        let (outcome, model) = describe(&request, request.run_on(&host, read, &mut progress.clone())?);
+        optimized = Some(model);
+        Ok(outcome)
+    })?;
+    match optimized {
+        Some(model) if outcome.exit == Exit::Ok => Ok((outcome, model)),
+        _ => Err(outcome),
+    }
+}
+
+fn describe(request: &OptimizeRequest, optimized: Optimized) -> (Outcome, Model) {
     let Optimized { model, optimised, legalised, matches, held, written, failures, profile: _, diagnostics } =
         optimized;
     let mut outcome = Outcome::ok();
@@ -69,7 +94,7 @@ fn describe(request: &OptimizeRequest, optimized: Optimized) -> Outcome {
             }
             optimising::show(&request.optimizing, &optimised, &mut outcome);
             target::describe(&legalised, &mut outcome);
-            outcome.report = Report { diagnostics, origins: model.origins };
+            outcome.report = Report { diagnostics, origins: model.origins.clone() };
             outcome.add(compared);
             outcome.report.diagnostics.extend(kept.map(|kept| verifying::withheld(output, Some(kept))));
         }
@@ -78,10 +103,13 @@ fn describe(request: &OptimizeRequest, optimized: Optimized) -> Outcome {
             outcome = compared;
             outcome.report.diagnostics.push(verifying::withheld(output, None));
         }
-        _ => outcome.report = Report { diagnostics, origins: model.origins },
+        _ => {
+            outcome.report = Report { diagnostics, origins: model.origins.clone() };
+            outcome.add(compared);
+        }
     }
     for failure in failures {
         outcome.fail(failure);
     }
-    outcome
+    (outcome, model)
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use onnxport_core::pipeline::import;
+use onnxport_core::Model;
 use serde_json::{Value, json};
 
 use crate::program::{folder, onnxport, succeed, write_model};
@@ -17,7 +17,7 @@ fn model(text: &str) -> (tempfile::TempDir, impl Fn(&str) -> String + use<>) {
 /// Returns the text of the optimized `m.onnx`, and the report.
 fn optimised(at: &impl Fn(&str) -> String, options: &[&str]) -> (String, Value) {
     let said = succeed(&[&["optimize", &at("m.onnx"), "-o", &at("n.onnx")], options].concat());
-    (import(Path::new(&at("n.onnx"))).expect("a model").to_text(), said)
+    (Model::read(at("n.onnx")).expect("a model").to_text(), said)
 }
 
 const NEGATIONS: &str = "opset 20\ngraph {\n  input %x: f32[n, 3]\n  %a: f32[n, 3] = Neg(%x)\n  %b: f32[n, 3] = Neg(%a)\n  \

@@ -1,9 +1,8 @@
 //! `onnxport rules`, the page generated from it, levels on the command line, and matches as models.
 
 use std::fmt::Write;
-use std::path::Path;
 
-use onnxport_core::pipeline::import;
+use onnxport_core::Model;
 use serde_json::Value;
 
 use crate::program::{folder, json, onnxport, repository, write_model};
@@ -203,7 +202,7 @@ fn matches_are_models_of_their_own() {
         said["matches"].as_array().expect("paths").iter().filter_map(Value::as_str).collect();
     let [before, after] = paths[..] else { panic!("{paths:?}") };
     assert!(before.ends_with("matches/0001-negate_twice.before.onnx"), "{before}");
-    let text = |path: &str| import(Path::new(path)).expect("a model").to_text();
+    let text = |path: &str| Model::read(path).expect("a model").to_text();
     assert_eq!(text(before).matches("Neg(").count(), 2);
     assert_eq!(text(after).matches("Neg(").count(), 0);
     for path in [before, after] {
@@ -263,7 +262,7 @@ fn nodes_come_in_an_order_that_needs_less_memory() {
     // Two tensors of 16 rows; then one, and the numbers that both become.
     let wanted = serde_json::json!({ "before": 516, "after": 264, "moved": 3, "unknown": 0 });
     assert_eq!(optimise(&["--reorder"]), wanted);
-    let order = import(Path::new(&at("n.onnx"))).expect("a model").to_text();
+    let order = Model::read(at("n.onnx")).expect("a model").to_text();
     let place = |op: &str| order.find(op).unwrap_or_else(|| panic!("{order}"));
     assert!(place("ReduceSum(").min(place("ReduceMax(")) < place("Exp(").max(place("Sin(")), "{order}");
     assert_eq!(optimise(&[]), Value::Null);

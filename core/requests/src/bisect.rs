@@ -8,6 +8,7 @@ use onnxport_core::bisect::modules::{self, Pieces};
 use onnxport_core::bisect::passes::{self, Source, Steps};
 use onnxport_core::bisect::{self, Found, Options, Reference};
 use onnxport_core::diagnose::{Code, Diagnostic, Report};
+use onnxport_core::ir::Model;
 use onnxport_core::ir::opset::DEFAULT_OPSET;
 use onnxport_core::lower::LowerOptions;
 use onnxport_core::optimise::{Level, OptimiseOptions};
@@ -255,7 +256,7 @@ impl BisectRequest {
         let legalise = self.targeting.options();
         let optimise = OptimiseOptions { target: legalise.target.clone(), ..optimizing::at(level) };
         if has_extension(&self.model, "onnx") {
-            return search(&Source::Model(&pipeline::import(&self.model)?, &optimise));
+            return search(&Source::Model(&Model::read(&self.model)?, &optimise));
         }
         let archive = pipeline::read(&self.model)?;
         let convert = ConvertOptions {

@@ -126,6 +126,26 @@
 //! # }
 //! ```
 //!
+//! A [pipeline](onnxport_core::Pipeline) takes stages of the caller:
+//!
+//! ```
+//! use onnxport_core::{Conversion, ConvertPipeline, Host, Report};
+//!
+//! # fn main() -> Result<(), Report> {
+//! # let program = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/mlp/mlp.pt2");
+//! let mut pipeline = ConvertPipeline::new();
+//! println!("{}", pipeline.names().join(", "));
+//! pipeline.insert_before("legalise", "budget", |model| match model.graph.node_count() {
+//!     0..1000 => Ok(()),
+//!     nodes => Err(format!("{nodes} nodes are too many").into()),
+//! })?;
+//! let host = Host::new(&[&onnxport_aten::ROOT, &onnxport_optimise::ROOT])?;
+//! let model = Conversion::open(program)?.run_with(&host, &pipeline)?;
+//! assert!(model.converted.model.graph.node_count() > 0);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! The last argument lets the caller watch the [progress](Progress) and cancel the work; `()` does neither. A problem
 //! that prevents a command from running is a [`Report`](onnxport_core::Report). Findings about the model are in the
 //! outcome. Nothing is printed.

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use onnxport_core::diagnose::{Diagnostic, Report};
+use onnxport_core::diagnose::{Code, Diagnostic, Report};
 use onnxport_core::legalise::Legalised;
 use onnxport_core::optimise::{self, Matched, OptimiseOptions, Optimised, Rewritten};
 use onnxport_core::trace::stage;
 use onnxport_core::write::{self, WriteOptions, WriteReport};
-use onnxport_core::{Host, Model, pipeline};
+use onnxport_core::{Host, Model};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -108,20 +108,84 @@ impl Request for OptimizeRequest {
     fn run(&self, host: &Host, progress: &mut dyn Progress) -> Result<Optimized, Report> {
         self.check()?;
         let others: Vec<PathBuf> = std::iter::once(&self.model).chain(&self.output).cloned().collect();
-        let work = || self.optimize(host, progress);
-        let (mut outcome, recorded) = self.profiling.record("optimize", &others, work)?;
-        outcome.profile = recorded.path;
-        outcome.failures.extend(recorded.problems);
-        Ok(outcome)
+        self.recorded(&others, || {
+            progress.stage("reading the model");
+            let reading = stage("read");
+            let read = Model::read_with_warnings(&self.model)?;
+            drop(reading);
+            let mut outcome = self.optimize(host, read, progress)?;
+            if let Some(output) = self.output.as_ref().filter(|_| !self.emit) {
+                self.write(host, output, &mut outcome, progress)?;
+            }
+            Ok(outcome)
+        })
     }
 }
 
 impl OptimizeRequest {
-    fn optimize(&self, host: &Host, progress: &mut dyn Progress) -> Result<Optimized, Report> {
-        progress.stage("reading the model");
-        let reading = stage("read");
-        let (model, warned) = pipeline::import_with_warnings(&self.model)?;
-        drop(reading);
+    /// Optimizes a model in memory, which came with some warnings, instead of the one in a file. Writes no model. If the
+    /// results changed, [`Optimized::passed`] is false.
+    ///
+    /// # Errors
+    /// Those of [`run`](Request::run), except for errors of files.
+    pub fn run_on(
+        &self,
+        host: &Host,
+        read: (Model, Vec<Diagnostic>),
+        progress: &mut dyn Progress,
+    ) -> Result<Optimized, Report> {
+        self.optimizing.check()?;
+        self.holding.check()?;
+        self.recorded(&[], || {
+            let before = self.holding.verify.then(|| read.0.clone());
+            let mut outcome = self.optimize(host, read, progress)?;
+            if let Some(before) = before {
+                outcome.held = Some(self.hold(host, &before, &outcome.model, progress)?);
+            }
+            self.dump(&mut outcome);
+            Ok(outcome)
+        })
+    }
+
+    /// Records `work`, if requested.
+    fn recorded(
+        &self,
+        others: &[PathBuf],
+        work: impl FnOnce() -> Result<Optimized, Report>,
+    ) -> Result<Optimized, Report> {
+        let (mut outcome, recorded) = self.profiling.record("optimize", others, work)?;
+        outcome.profile = recorded.path;
+        outcome.failures.extend(recorded.problems);
+        Ok(outcome)
+    }
+
+    /// Compares two models in memory. Runtimes read models from files.
+    fn hold(
+        &self,
+        host: &Host,
+        before: &Model,
+        after: &Model,
+        progress: &mut dyn Progress,
+    ) -> Result<Held, Report> {
+        let failed = |error: std::io::Error| {
+            Diagnostic::error(Code::WRITE_IO, format!("no folder for the models to compare: {error}"))
+        };
+        let folder = tempfile::tempdir().map_err(failed)?;
+        let options = WriteOptions { weightless: true, ..WriteOptions::default() };
+        let paths = ["before.onnx", "after.onnx"].map(|name| folder.path().join(name));
+        for (model, path) in [before, after].into_iter().zip(&paths) {
+            write::write(model, path, &options)?;
+        }
+        let [before, after] = &paths;
+        self.holding.hold(host, before, after, progress)
+    }
+
+    fn optimize(
+        &self,
+        host: &Host,
+        (model, warned): (Model, Vec<Diagnostic>),
+        progress: &mut dyn Progress,
+    ) -> Result<Optimized, Report> {
         progress.stage("optimising");
         let optimizing = stage("optimise");
         let options = self.optimizing.options(self.targeting.names_runtime());
@@ -131,7 +195,7 @@ impl OptimizeRequest {
         let Rewritten { model, optimised, legalised, diagnostics } = rewritten;
         drop(optimizing);
         progress.go_on()?;
-        let mut outcome = Optimized {
+        Ok(Optimized {
             model,
             optimised,
             legalised,
@@ -141,11 +205,7 @@ impl OptimizeRequest {
             failures: Vec::new(),
             profile: None,
             diagnostics: [warned, diagnostics].concat(),
-        };
-        if let Some(output) = self.output.as_ref().filter(|_| !self.emit) {
-            self.write(host, output, &mut outcome, progress)?;
-        }
-        Ok(outcome)
+        })
     }
 
     /// Writes the model under hidden names, compares it on request, and publishes it.
@@ -180,6 +240,12 @@ impl OptimizeRequest {
         };
         outcome.diagnostics.extend(written.diagnostics.iter().cloned());
         outcome.written = Some(written);
+        self.dump(outcome);
+        Ok(())
+    }
+
+    /// Writes both sides of each match, if requested.
+    fn dump(&self, outcome: &mut Optimized) {
         let dumped = self.optimizing.dump_matches.as_ref().filter(|_| !outcome.optimised.is_none());
         if let Some(folder) = dumped {
             match Matched::write_all(&outcome.optimised.matches, folder) {
@@ -187,6 +253,5 @@ impl OptimizeRequest {
                 Err(report) => outcome.failures.extend(report.diagnostics),
             }
         }
-        Ok(())
     }
 }

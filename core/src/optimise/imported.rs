@@ -10,7 +10,9 @@ use crate::host::Host;
 use crate::ir::{Initializer, Model, Type, ValueId};
 use crate::legalise::{LegaliseOptions, Legalised, legalise};
 use crate::ops::infer::{OLDEST_INFERRED, infer_all};
+use crate::stages::{Own, Pipeline, Work};
 use crate::tensor::DType;
+use crate::trace::Stage;
 use crate::valid::{self, StatedTypes};
 
 /// An imported model after rules and passes.
@@ -26,81 +28,242 @@ pub struct Rewritten {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Applies the rules and passes of `host` to an imported model, makes it fit for its target, and checks the result.
-///
-/// If nobody named the target, a model at [`Level::Nothing`] does not change. Types are inferred so that patches can be
-/// checked against them; types that the file did not state are dropped again. An initializer counts as a parameter,
-/// whose bytes are not read and whose name stays, unless it is a single element, or a list of integers such as axes and
-/// shapes. A model of an opset below 13, whose types are not inferred, does not change, and a note says so.
+/// The stages of an optimizer run on an imported model.
+pub type OptimizePipeline<'a> = Pipeline<'a, Rewriting>;
+
+/// The stages.
+const STAGES: &[Own<Rewriting>] = &[
+    Own { name: "infer", optional: false, applies: Rewriting::changes, run: Rewriting::infer },
+    Own { name: "optimise", optional: true, applies: Rewriting::changes, run: Rewriting::optimise },
+    Own { name: "legalise", optional: false, applies: Rewriting::changes, run: Rewriting::legalise },
+    Own {
+        name: "order",
+        optional: true,
+        applies: Rewriting::changes,
+        run: |_, work| {
+            work.done.optimised.memory = order(&mut work.done.model, &work.options);
+            Ok(())
+        },
+    },
+    Own {
+        name: "outline",
+        optional: true,
+        applies: Rewriting::changes,
+        run: |_, work| {
+            work.done.optimised.outlined = outline(&mut work.done.model, &work.options);
+            Ok(())
+        },
+    },
+    Own {
+        name: "validate",
+        optional: false,
+        applies: |work| work.changes || work.is_edited,
+        run: Rewriting::validate,
+    },
+];
+
+/// An imported model that is being optimized.
+#[derive(Debug)]
+pub struct Rewriting {
+    options: OptimiseOptions,
+    target: LegaliseOptions,
+    /// Whether the host's own stages may change the model.
+    changes: bool,
+    is_edited: bool,
+    stated: StatedTypes,
+    /// The types that the file states, and the values that it returns.
+    recorded: Vec<(ValueId, Type)>,
+    returned: FxHashSet<ValueId>,
+    done: Rewritten,
+}
+
+impl Work for Rewriting {
+    fn model(&mut self) -> &mut Model {
+        &mut self.done.model
+    }
+
+    fn stated(&self) -> &StatedTypes {
+        &self.stated
+    }
+
+    fn edited(&mut self) {
+        self.is_edited = true;
+        // They may be about other values now.
+        self.recorded.clear();
+    }
+
+    fn ended(&mut self, _: Stage) {}
+}
+
+impl Default for OptimizePipeline<'_> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl OptimizePipeline<'_> {
+    /// The standard stages. Reading and writing are not among them.
+    pub fn new() -> Self {
+        Self::standard(&[], STAGES)
+    }
+
+    /// Applies the rules and passes of `host` to an imported model, makes it fit for its target, and checks the result.
+    ///
+    /// If nobody named the target, a model at [`Level::Nothing`] does not change. Types are inferred so that patches can
+    /// be checked against them; types that the file did not state are dropped again, unless a stage of the caller ran.
+    /// An initializer counts as a parameter, whose bytes are not read and whose name stays, unless it is a single
+    /// element, or a list of integers such as axes and shapes. A model of an opset below 13, whose types are not
+    /// inferred, does not change, and a note says so.
+    ///
+    /// # Errors
+    /// Those of [`optimise`] and [`legalise`], and `OP401` if the result is not a valid model.
+    pub fn run(
+        &self,
+        host: &Host,
+        model: Model,
+        options: &OptimiseOptions,
+        target: &LegaliseOptions,
+    ) -> Result<Rewritten, Report> {
+        let mut diagnostics = Vec::new();
+        let is_asked = options.level != Level::Nothing || target.demanded;
+        let is_old = model.opset() < OLDEST_INFERRED;
+        if is_asked && is_old {
+            let opset = model.opset();
+            let message = format!("types are not inferred at opset {opset}: the model is unchanged");
+            let note =
+                Diagnostic { severity: Severity::Note, ..Diagnostic::error(Code::OPTIMISE_OPSET, message) };
+            diagnostics
+                .push(note.help(format!("rules and passes take models from opset {OLDEST_INFERRED} on")));
+        }
+        let mut work = Rewriting {
+            options: OptimiseOptions { target: target.target.clone(), ..options.clone() },
+            target: LegaliseOptions { keep_bits: options.level <= Level::Exact, ..target.clone() },
+            changes: is_asked && !is_old,
+            is_edited: false,
+            stated: StatedTypes::default(),
+            recorded: Vec::new(),
+            returned: FxHashSet::default(),
+            done: Rewritten {
+                model,
+                optimised: Optimised::default(),
+                legalised: Legalised::default(),
+                diagnostics,
+            },
+        };
+        self.run_steps(host, &mut work)?;
+        Ok(work.done)
+    }
+}
+
+/// Optimizes an imported model with the standard [`OptimizePipeline`].
 ///
 /// # Errors
-/// Those of [`optimise`] and [`legalise`], and `OP401` if the result is not a valid model.
+/// Those of [`OptimizePipeline::run`].
 pub fn imported(
     host: &Host,
-    mut model: Model,
+    model: Model,
     options: &OptimiseOptions,
     target: &LegaliseOptions,
 ) -> Result<Rewritten, Report> {
-    let unchanged = |model, diagnostics| Rewritten {
-        model,
-        optimised: Optimised::default(),
-        legalised: Legalised::default(),
-        diagnostics,
-    };
-    if options.level == Level::Nothing && !target.demanded {
-        return Ok(unchanged(model, Vec::new()));
+    OptimizePipeline::new().run(host, model, options, target)
+}
+
+/// Optimizes a model, which [`Model::read`] reads, for the target of `options`.
+///
+/// ```
+/// use onnxport_core::{Host, Model, OptimiseOptions, WriteOptions, optimize};
+///
+/// # fn main() -> Result<(), onnxport_core::Report> {
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let (input, output) = (folder.path().join("a.onnx"), folder.path().join("b.onnx"));
+/// # let text = "opset 20\ngraph {\n input %x: f32[3]\n %a: f32[3] = Neg(%x)\n %b: f32[3] = Neg(%a)\n output %b as y\n}\n";
+/// # onnxport_core::write::write(&Model::parse(text).unwrap(), &input, &WriteOptions::default())?;
+/// let host = Host::new(&[&onnxport_optimise::ROOT])?;
+/// let optimized = optimize(&host, Model::read(&input)?, &OptimiseOptions::default())?;
+/// assert_eq!(optimized.optimised.applied, 1);
+/// onnxport_core::write::write(&optimized.model, &output, &WriteOptions::default())?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// Those of [`OptimizePipeline::run`].
+pub fn optimize(host: &Host, model: Model, options: &OptimiseOptions) -> Result<Rewritten, Report> {
+    let target = LegaliseOptions { target: options.target.clone(), ..LegaliseOptions::default() };
+    OptimizePipeline::new().run(host, model, options, &target)
+}
+
+impl Rewriting {
+    fn changes(&self) -> bool {
+        self.changes
     }
-    if model.opset() < OLDEST_INFERRED {
-        let message = format!("types are not inferred at opset {}: the model is unchanged", model.opset());
-        let note =
-            Diagnostic { severity: Severity::Note, ..Diagnostic::error(Code::OPTIMISE_OPSET, message) };
-        let note = note.help(format!("rules and passes take models from opset {OLDEST_INFERRED} on"));
-        return Ok(unchanged(model, vec![note]));
-    }
-    for initializer in &mut model.graph.initializers {
-        initializer.weight |= !is_plain(initializer);
-    }
-    let mut recorded: Vec<(ValueId, Type)> =
-        model.graph.values.iter().map(|(id, value)| (id, value.ty.clone())).collect();
-    let returned = outputs(&model);
-    let opset = model.opset();
-    infer_all(&mut model.graph, &mut model.symbols, opset);
-    // With inferred types, the graph is checked like a converted one.
-    let origin = std::mem::take(&mut model.origin);
-    let mut stated = StatedTypes::default();
-    let options = &OptimiseOptions { target: target.target.clone(), ..options.clone() };
-    let (mut equated, equalities) = equal::equate(&mut model, &mut stated);
-    for (_, ty) in &mut recorded {
-        equated.apply(&mut model.symbols, ty);
-    }
-    let target = &LegaliseOptions { keep_bits: options.level <= Level::Exact, ..target.clone() };
-    let result = optimise(host, &mut model, &mut stated, options);
-    let legalised = result.map_err(Report::from).and_then(|done| Ok((done, legalise(&mut model, target)?)));
-    model.origin = origin;
-    let ((mut optimised, mut diagnostics), (legalised, notes)) = legalised?;
-    diagnostics.splice(0..0, equalities);
-    diagnostics.extend(notes);
-    if !legalised.computed.is_empty() || !legalised.replaced.is_empty() {
-        clean_forms(&mut model, options, &mut optimised);
-        // Otherwise, the next run would find these matches.
-        diagnostics.extend(rewrite_forms(host, &mut model, &mut stated, options, &mut optimised));
-    }
-    once(&mut model.graph);
-    optimised.memory = order(&mut model, options);
-    optimised.outlined = outline(&mut model, options);
-    let returns = outputs(&model);
-    for (id, ty) in recorded {
-        // An output of the model must have a type, even if it is now another value.
-        if returned.contains(&id) || !returns.contains(&id) {
-            model.graph.values[id].ty = ty;
+
+    fn infer(_: &Host, work: &mut Self) -> Result<(), Report> {
+        let model = &mut work.done.model;
+        for initializer in &mut model.graph.initializers {
+            initializer.weight |= !is_plain(initializer);
         }
+        work.recorded = model.graph.values.iter().map(|(id, value)| (id, value.ty.clone())).collect();
+        work.returned = outputs(model);
+        let opset = model.opset();
+        infer_all(&mut model.graph, &mut model.symbols, opset);
+        let (mut equated, equalities) = equal::equate(model, &mut work.stated);
+        for (_, ty) in &mut work.recorded {
+            equated.apply(&mut model.symbols, ty);
+        }
+        work.done.diagnostics.extend(equalities);
+        Ok(())
     }
-    let report = Report { diagnostics: valid::validate(&model, &stated), origins: model.origins.clone() };
-    if report.has_errors() {
-        return Err(report);
+
+    fn optimise(host: &Host, work: &mut Self) -> Result<(), Report> {
+        let Self { done, stated, options, .. } = work;
+        let run = |model: &mut Model| optimise(host, model, stated, options);
+        let (optimised, found) = as_converted(&mut done.model, run)?;
+        done.optimised = optimised;
+        done.diagnostics.extend(found);
+        Ok(())
     }
-    diagnostics.extend(report.diagnostics);
-    Ok(Rewritten { model, optimised, legalised, diagnostics })
+
+    fn legalise(host: &Host, work: &mut Self) -> Result<(), Report> {
+        let Self { done, stated, options, target, .. } = work;
+        let (legalised, notes) = as_converted(&mut done.model, |model| legalise(model, target))?;
+        done.diagnostics.extend(notes);
+        if !legalised.computed.is_empty() || !legalised.replaced.is_empty() {
+            clean_forms(&mut done.model, options, &mut done.optimised);
+            // Otherwise, the next run would find these matches.
+            let found = rewrite_forms(host, &mut done.model, stated, options, &mut done.optimised);
+            done.diagnostics.extend(found);
+        }
+        done.legalised = legalised;
+        once(&mut done.model.graph);
+        Ok(())
+    }
+
+    fn validate(_: &Host, work: &mut Self) -> Result<(), Report> {
+        let model = &mut work.done.model;
+        let returns = outputs(model);
+        for (id, ty) in std::mem::take(&mut work.recorded) {
+            // An output of the model must have a type, even if it is now another value.
+            if work.returned.contains(&id) || !returns.contains(&id) {
+                model.graph.values[id].ty = ty;
+            }
+        }
+        let report =
+            Report { diagnostics: valid::validate(model, &work.stated), origins: model.origins.clone() };
+        if report.has_errors() {
+            return Err(report);
+        }
+        work.done.diagnostics.extend(report.diagnostics);
+        Ok(())
+    }
+}
+
+/// With inferred types, the graph is checked like a converted one.
+fn as_converted<T>(model: &mut Model, work: impl FnOnce(&mut Model) -> T) -> T {
+    let origin = std::mem::take(&mut model.origin);
+    let result = work(model);
+    model.origin = origin;
+    result
 }
 
 /// The values that the model returns.

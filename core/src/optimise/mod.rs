@@ -32,7 +32,7 @@ mod view;
 
 pub use crate::rules::{Bound, Catalog, Class, Listed, Names, names, overlaps};
 pub use cleaning::clean_forms;
-pub use imported::{Rewritten, imported};
+pub use imported::{OptimizePipeline, Rewriting, Rewritten, imported, optimize};
 pub use level::Level;
 pub use matched::Matched;
 pub use memory::{Memory, order};

@@ -77,6 +77,7 @@ class Runner:
         if self.program.most_bytes <= LARGEST_MESSAGE:
             model = self.program.to_bytes()
             return self._with_outputs(model, wanted) if wanted else model
+        # ONNX Runtime takes no message of more than 2 GiB, and reads external data from files only.
         self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         path = Path(self._folder.name) / "model.onnx"
         self.program.save(path, external_data=True)

@@ -47,6 +47,7 @@ def verify(
 def _verified(
     program: ONNXProgram, args: Any, kwargs: Mapping[str, Any] | None, given: dict[str, Any]
 ) -> Result:
+    # Executors read models from files, and an isolated one is another process.
     with tempfile.TemporaryDirectory(prefix="onnxport-", ignore_cleanup_errors=True) as folder:
         model = Path(folder, "model.onnx")
         if program.loads_itself(args, kwargs):

@@ -156,6 +156,8 @@ codes! {
     FUNCTIONS_CLASS = "OP414";
     /// A module did not become a function.
     FUNCTIONS_CUT = "OP415";
+    /// A stage that the caller put into the pipeline failed, or left an invalid model.
+    STAGE = "OP416";
     /// The backend that was asked for does not exist, or two plugins have it.
     BACKEND_UNKNOWN = "OP501";
     /// The stated capabilities of a backend are malformed.

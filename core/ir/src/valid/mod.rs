@@ -3,6 +3,7 @@
 //! Every finding is an `OP401` diagnostic. The time is linear in the size of the model.
 
 mod names;
+mod read;
 mod schema;
 mod stated;
 mod topology;

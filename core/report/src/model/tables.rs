@@ -1,7 +1,7 @@
 //! The contents of a report as tables.
 
 use onnxport_core::onnx::SizeRange;
-use onnxport_core::pipeline::STAGES;
+use onnxport_core::pipeline::stage_names;
 use serde_json::Value;
 
 use crate::chart::Bar;
@@ -173,7 +173,7 @@ fn stages(conversion: &Value) -> Table {
     if recorded {
         head.extend([("Memory", true), ("At its end", true), ("Peak", true)]);
     }
-    let rows = STAGES.iter().filter_map(|stage| row(stage)).collect();
+    let rows = stage_names().filter_map(row).collect();
     Table { id: "stages", title: "Stages", head, rows, bars: Vec::new() }
 }
 

@@ -11,14 +11,17 @@ use super::Res;
 use crate::ir::{Constant, DenseTensor, Literal, SparseTensor, TextTensor};
 use crate::onnx::{self, UNBOUND_LOCATION, Weight};
 use crate::tensor::data::count;
-use crate::tensor::{DType, LazyTensor, MappedFile, Source};
+use crate::tensor::{DType, LazyTensor, LentMemory, MappedFile, Source};
 
 /// Data of up to this many bytes belong to one tensor, and are compared by value rather than by address.
 const SMALL_BYTES: usize = 1024;
 
 /// The model's file and the data files beside it, each mapped once.
 pub(super) struct Data {
-    folder: PathBuf,
+    /// `None` for a model in memory, which has no files.
+    folder: Option<PathBuf>,
+    /// Data in memory, by its location.
+    lent: FxHashMap<String, LentMemory>,
     /// The model's own file.
     own: Option<MappedFile>,
     files: FxHashMap<String, MappedFile>,
@@ -35,7 +38,12 @@ impl Data {
     /// The data of a model that belongs at `path` and is in memory.
     pub(super) fn unmapped(path: &Path) -> Self {
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-        Self { folder, own: None, files: FxHashMap::default(), waiting: FxHashMap::default() }
+        Self { folder: Some(folder), ..Self::lent(FxHashMap::default()) }
+    }
+
+    /// The data of a model in memory, by location.
+    pub(super) fn lent(lent: FxHashMap<String, LentMemory>) -> Self {
+        Self { folder: None, lent, own: None, files: FxHashMap::default(), waiting: FxHashMap::default() }
     }
 
     /// Reads the unbound weights in the metadata of `proto`.
@@ -118,6 +126,7 @@ impl Data {
                     let end = offset.checked_add(*len).ok_or("lies behind the end of its file")?;
                     Bytes::from_owner(file.clone()).slice(*offset as usize..end as usize)
                 }
+                Source::Lent(memory) => Bytes::from_owner(memory.clone()),
                 _ => Bytes::new(),
             });
             (proto.data_location, proto.external_data) = (None, Vec::new());
@@ -185,6 +194,17 @@ impl Data {
         if is_typed(proto) || proto.raw_data.as_ref().is_some_and(|raw| !raw.is_empty()) {
             return Err("contains data, but also refers to external data".to_owned());
         }
+        if let Some(memory) = self.lent.get(name) {
+            let given = memory.bytes().len() as u64;
+            if given != bytes || offset != 0 {
+                return Err(format!("has {given} bytes in memory, but its shape needs {bytes}"));
+            }
+            let source = Source::Lent(memory.clone());
+            return Ok(LazyTensor { dtype, shape, source, offset: 0, strides: None });
+        }
+        let Some(folder) = &self.folder else {
+            return Err(format!("refers to external data in `{name}`, which is not in memory"));
+        };
         if !is_inside(name) {
             return Err(format!("refers to external data outside the model's folder, at `{name}`"));
         }
@@ -194,7 +214,7 @@ impl Data {
         let file = match self.files.get(name) {
             Some(file) => file.clone(),
             None => {
-                let opened = MappedFile::open(&self.folder.join(name));
+                let opened = MappedFile::open(&folder.join(name));
                 let file = opened.map_err(|e| format!("is in `{name}`, which cannot be read: {e}"))?;
                 self.files.insert(name.to_owned(), file.clone());
                 file

@@ -41,12 +41,12 @@ use std::path::Path;
 use bytes::Bytes;
 use onnxport_proto::{ModelProto, OperatorSetIdProto, StringStringEntryProto};
 use prost::Message;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{About, Graph, Header, Model, ModelOrigin, OpsetImport, ValueId};
 use crate::diagnose::{Code, Diagnostic};
 use crate::onnx::{SOURCES_KEY, UNBOUND_KEY};
-use crate::tensor::MappedFile;
+use crate::tensor::{LentMemory, MappedFile};
 use data::Data;
 use scope::Scope;
 
@@ -80,6 +80,19 @@ pub fn decoded(proto: ModelProto, path: &Path) -> Result<Model, Diagnostic> {
         let message = format!("`{}` is not an ONNX model that can be used: {why}", path.display());
         Diagnostic::error(Code::READ_ONNX, message)
     })
+}
+
+/// Reads a model from memory. `weights` are the bytes of initializers that state their data in these locations; they are
+/// not copied.
+///
+/// # Errors
+/// `OP110` when the message is damaged, contradicts itself, or states data in other locations.
+pub fn from_memory(message: Bytes, weights: FxHashMap<String, LentMemory>) -> Result<Model, Diagnostic> {
+    let invalid = |why: String| {
+        Diagnostic::error(Code::READ_ONNX, format!("the model in memory cannot be used: {why}"))
+    };
+    let proto = ModelProto::decode(message).map_err(|e| invalid(e.to_string()))?;
+    model(proto, Data::lent(weights)).map_err(invalid)
 }
 
 fn model(mut proto: ModelProto, mut data: Data) -> Res<Model> {

@@ -209,10 +209,7 @@ impl<'a, W: Work> Pipeline<'a, W> {
     }
 
     fn removable(&self, name: &str) -> Result<usize, Diagnostic> {
-        let index = match self.first.contains(&name) {
-            true => None,
-            false => Some(self.index(name)?),
-        };
+        let index = if self.first.contains(&name) { None } else { Some(self.index(name)?) };
         let is_needed =
             |index: &usize| matches!(self.steps.get(*index), Some(Step::Own(Own { optional: false, .. })));
         index.filter(|index| !is_needed(index)).ok_or_else(|| {

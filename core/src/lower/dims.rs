@@ -55,12 +55,11 @@ impl DimValues {
         self.offer(block, id, Source::Axis(value, axis));
         if let Expr::Sum(_) = symbols.expr(id)
             && let Some((factor, symbol, offset)) = symbols.linear(dim)
+            && let Entry::Vacant(place) = self.linear.entry(symbol)
         {
-            if let Entry::Vacant(place) = self.linear.entry(symbol) {
-                place.insert((id, factor, offset));
-                if self.depth > 0 {
-                    self.changes.push(Change::Linear(symbol));
-                }
+            place.insert((id, factor, offset));
+            if self.depth > 0 {
+                self.changes.push(Change::Linear(symbol));
             }
         }
     }

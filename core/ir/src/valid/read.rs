@@ -1,9 +1,9 @@
 //! Reads and checks ONNX models.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use bytes::Bytes;
-use rustc_hash::FxHashMap;
 
 use super::{StatedTypes, correct_misrecorded, validate};
 use crate::diagnose::{Code, Diagnostic, Report, Severity};
@@ -35,7 +35,7 @@ impl Model {
     /// `OP110` for every defect that makes it unusable.
     pub fn from_memory(
         message: Bytes,
-        weights: FxHashMap<String, LentMemory>,
+        weights: BTreeMap<String, LentMemory>,
     ) -> Result<(Self, Vec<Diagnostic>), Report> {
         Self::checked(import::from_memory(message, weights)?)
     }

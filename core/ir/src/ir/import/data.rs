@@ -1,5 +1,6 @@
 //! The data of tensors.
 
+use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use bytes::Bytes;
@@ -21,7 +22,7 @@ pub(super) struct Data {
     /// `None` for a model in memory, which has no files.
     folder: Option<PathBuf>,
     /// Data in memory, by its location.
-    lent: FxHashMap<String, LentMemory>,
+    lent: BTreeMap<String, LentMemory>,
     /// The model's own file.
     own: Option<MappedFile>,
     files: FxHashMap<String, MappedFile>,
@@ -38,11 +39,11 @@ impl Data {
     /// The data of a model that belongs at `path` and is in memory.
     pub(super) fn unmapped(path: &Path) -> Self {
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-        Self { folder: Some(folder), ..Self::lent(FxHashMap::default()) }
+        Self { folder: Some(folder), ..Self::lent(BTreeMap::new()) }
     }
 
     /// The data of a model in memory, by location.
-    pub(super) fn lent(lent: FxHashMap<String, LentMemory>) -> Self {
+    pub(super) fn lent(lent: BTreeMap<String, LentMemory>) -> Self {
         Self { folder: None, lent, own: None, files: FxHashMap::default(), waiting: FxHashMap::default() }
     }
 

@@ -36,12 +36,13 @@ pub use functions::check_calls;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use bytes::Bytes;
 use onnxport_proto::{ModelProto, OperatorSetIdProto, StringStringEntryProto};
 use prost::Message;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use super::{About, Graph, Header, Model, ModelOrigin, OpsetImport, ValueId};
 use crate::diagnose::{Code, Diagnostic};
@@ -87,7 +88,7 @@ pub fn decoded(proto: ModelProto, path: &Path) -> Result<Model, Diagnostic> {
 ///
 /// # Errors
 /// `OP110` when the message is damaged, contradicts itself, or states data in other locations.
-pub fn from_memory(message: Bytes, weights: FxHashMap<String, LentMemory>) -> Result<Model, Diagnostic> {
+pub fn from_memory(message: Bytes, weights: BTreeMap<String, LentMemory>) -> Result<Model, Diagnostic> {
     let invalid = |why: String| {
         Diagnostic::error(Code::READ_ONNX, format!("the model in memory cannot be used: {why}"))
     };

@@ -13,7 +13,7 @@ from torch.export import ExportedProgram
 
 from onnxport import _errors
 from onnxport._diagnostics import Diagnostic
-from onnxport._export import causes, draft, frames, trees
+from onnxport._export import causes, draft, frames, trees, written
 from onnxport._export.attempts import Attempt, Strategy
 from onnxport._export.exclusive import in_onnx_export
 from onnxport._export.patches import Patch, Used, borrowed
@@ -81,6 +81,7 @@ def capture(
 
     Raises:
         CaptureError: None does.
+        UnsupportedError: PyTorch wrote to a tensor, and its value is lost.
     """
     module = as_module(model)
     attempts: list[Attempt] = []
@@ -96,14 +97,15 @@ def capture(
         start = time.perf_counter()
         uses = Uses()
         program, findings, error = None, (), None
-        try:
-            with in_onnx_export(), quiet(not verbose):
-                with installed(replacements(strategy)) as uses, borrowed.stateless(module):
-                    program, findings = _run(strategy, module, args, kwargs, wanted)
-                findings = (*findings, *borrowed.findings(uses.summary()))
-                wanted.verify(program)
-        except Exception as raised:
-            error = raised
+        with written.undone(module):
+            try:
+                with in_onnx_export(), quiet(not verbose):
+                    with installed(replacements(strategy)) as uses, borrowed.stateless(module):
+                        program, findings = _run(strategy, module, args, kwargs, wanted)
+                    findings = (*findings, *borrowed.findings(uses.summary()))
+                    wanted.verify(program)
+            except Exception as raised:
+                error = raised
         fixed = wanted.fixed(program) if program is not None and error is None else ()
         seconds = time.perf_counter() - start
         attempts.append(Attempt(strategy, seconds, error, uses.summary(), fixed))

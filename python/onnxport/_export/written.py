@@ -7,10 +7,12 @@ a call continues from.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Iterator, Mapping
 
 import torch
+from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 from torch.fx import Node
@@ -21,6 +23,74 @@ from onnxport._export import places
 
 OUTSIDE = "onnxport.written_outside"
 """In the `meta` of a graph that writes to tensors through other references than its buffers."""
+_DEEPEST = 4
+"""How many objects inside one another are searched for tensors, such as a cache and its layers."""
+
+
+_LARGEST = 1 << 26
+"""The size in bytes up to which a tensor is copied, to undo a write during the capture."""
+
+
+@contextlib.contextmanager
+def undone(module: torch.nn.Module) -> Iterator[None]:
+    """Undo what PyTorch writes to tensors in attributes while it captures `module`.
+
+    It runs an operator without dynamic operands, such as `self.count.add_(1)`, and records it as
+    well: the program would begin with the state after the first call.
+
+    Raises:
+        UnsupportedError: PyTorch writes to a tensor that is too large to be copied.
+    """
+    kept = [
+        (name, tensor, tensor._version, tensor.clone() if tensor.nbytes <= _LARGEST else None)
+        for name, tensor in _attributes(module)
+    ]
+    lost = []
+    try:
+        yield
+    finally:
+        for name, tensor, version, copy in kept:
+            if tensor._version != version:
+                if copy is None:
+                    lost.append(name)
+                else:
+                    with unset_fake_temporarily(), torch.no_grad():
+                        tensor.copy_(copy)
+    if lost:
+        raise _errors.UnsupportedError(diagnostics=[_lost(name) for name in lost])
+
+
+def _attributes(module: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield the tensors in attributes of modules and of the objects there, with their paths."""
+    registered = {id(one) for one in (*module.parameters(), *module.buffers())}
+    stack = [(path, vars(part), 0) for path, part in module.named_modules()]
+    seen: set[int] = set()
+    while stack:
+        path, held, depth = stack.pop()
+        for name, value in held.items():
+            if id(value) in seen or isinstance(value, torch.nn.Module):
+                continue
+            seen.add(id(value))
+            own = f"{path}.{name}".removeprefix(".")
+            if isinstance(value, torch.Tensor):
+                if id(value) not in registered and _is_plain(value) and not value.is_inference():
+                    yield own, value
+            elif depth < _DEEPEST:
+                stack.append((own, _parts(value), depth + 1))
+
+
+def _parts(value: object) -> dict[object, object]:
+    if isinstance(value, dict):
+        return value
+    if isinstance(value, (list, tuple)):
+        return dict(enumerate(value))
+    return getattr(value, "__dict__", {}) if type(value).__module__ != "builtins" else {}
+
+
+def _lost(name: str) -> Diagnostic:
+    message = f"PyTorch wrote to the tensor `{name}` while it captured the module"
+    help = f"let it be a buffer: `self.register_buffer({name.rpartition('.')[2]!r}, ...)`"
+    return Diagnostic("error", "OP210", message, help=help)
 
 
 def as_buffers(program: ExportedProgram) -> None:

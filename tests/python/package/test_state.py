@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 import onnxport
+from onnxport._export import written
 
 
 class Running(nn.Module):
@@ -306,3 +307,38 @@ def test_a_static_cache_in_a_wrapper_of_transformers():
         found = program(**call)
         with torch.no_grad():
             torch.testing.assert_close(found[0], module(**call), rtol=1e-4, atol=1e-5)
+
+
+class Memory:
+    """An object that is not a module, with a tensor."""
+
+    def __init__(self):
+        self.steps = [torch.zeros(2)]
+
+
+class Attributes(nn.Module):
+    """Writes numbers to tensors in attributes, which PyTorch does while it captures as well."""
+
+    def __init__(self):
+        super().__init__()
+        self.held = torch.ones(2)
+        self.memory = Memory()
+
+    def forward(self, x):
+        self.held.mul_(3)
+        self.memory.steps[0].add_(5)
+        return x * self.held + self.memory.steps[0]
+
+
+def test_a_capture_leaves_attributes_as_they_were():
+    module = Attributes().eval()
+    program = exported(module, torch.ones(2))
+    assert module.held.tolist() == [1, 1]
+    assert module.memory.steps[0].tolist() == [0, 0]
+    assert [program(torch.ones(2))[0].tolist() for _ in range(3)] == [[8, 8], [19, 19], [42, 42]]
+
+
+def test_a_write_to_a_tensor_that_is_not_copied_is_refused(monkeypatch):
+    monkeypatch.setattr(written, "_LARGEST", 0)
+    with pytest.raises(onnxport.Error, match=r"PyTorch wrote to the tensor `held`"):
+        exported(Attributes().eval(), torch.ones(2))

@@ -8,6 +8,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 import onnxport
+from onnxport import _guards
 from onnxport._export import serialize, shapes
 from tests.python.models.registry import load_all
 
@@ -27,7 +28,10 @@ def said(program, path):
 
 def archived(program, path):
     names = shapes.names(program, shapes.Wanted((None,)))
-    extra = {"onnxport.dims.json": json.dumps(names)} if names else None
+    extra = {
+        "onnxport.dims.json": json.dumps(names),
+        "onnxport.guards.json": json.dumps(_guards.traces(program)),
+    }
     torch.export.save(program, path, extra_files=extra)
     return path
 

@@ -28,7 +28,7 @@ import onnx
 import torch
 
 import onnxport
-from onnxport import _save
+from onnxport import _guards, _save
 from onnxport._export import shapes
 from tests.python.importing import same, sources
 from tests.python.models.registry import ROOT
@@ -111,7 +111,10 @@ def lived(program: torch.export.ExportedProgram, folder: Path) -> list[str]:
     there.parent.mkdir()
     archive = folder / "live.pt2"
     names = shapes.names(program, shapes.Wanted((None,)))
-    extra = {"onnxport.dims.json": json.dumps(names)} if names else None
+    extra = {
+        "onnxport.dims.json": json.dumps(names),
+        "onnxport.guards.json": json.dumps(_guards.traces(program)),
+    }
     torch.export.save(program, archive, extra_files=extra)
     onnxport.export(archive, (), there)
     archive.unlink()

@@ -38,7 +38,7 @@ pub struct Pipeline<'a, W> {
     steps: Vec<Step<'a, W>>,
 }
 
-/// What a pipeline works on.
+/// The model and its facts that the stages of a pipeline share.
 pub trait Work {
     /// The model.
     fn model(&mut self) -> &mut Model;

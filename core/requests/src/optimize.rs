@@ -187,13 +187,11 @@ impl OptimizeRequest {
         progress: &mut dyn Progress,
     ) -> Result<Optimized, Report> {
         progress.stage("optimising");
-        let optimizing = stage("optimise");
         let options = self.optimizing.options(self.targeting.names_runtime());
         // A model that refers to its weights in other files leaves them in their stored form.
         let options = OptimiseOptions { separate: self.places.refers(), ..options };
         let rewritten = optimise::imported(host, model, &options, &self.targeting.options())?;
         let Rewritten { model, optimised, legalised, diagnostics } = rewritten;
-        drop(optimizing);
         progress.go_on()?;
         Ok(Optimized {
             model,

@@ -82,7 +82,7 @@ def cut(name: str, of: Any, tensor: Any, rest: list[Any], result: Any) -> Any:
 
 
 def composed(name: str, args: list[Any], result: Any, of: Any) -> Any:
-    """Return the composition of what an operator returns; `of` is that of a tensor."""
+    """Return the composition of an operator's results; `of` returns that of a tensor."""
     if name in ("cat", "stack"):
         axis = args[1] if len(args) > 1 else 0
         return joined(name, [of(one) for one in args[0]], axis, result)

@@ -64,7 +64,7 @@ impl DimValues {
         }
     }
 
-    /// Begins a nested graph, and returns what `leave` takes.
+    /// Begins a nested graph, and returns the mark at which `leave` ends it.
     ///
     /// Its symbols are known inside only: lowered again, with other inputs, they have other values.
     pub(super) fn enter(&mut self) -> usize {
@@ -72,7 +72,7 @@ impl DimValues {
         self.changes.len()
     }
 
-    /// Forgets what became known since `enter`.
+    /// Undoes the changes since `enter` returned `mark`.
     pub(super) fn leave(&mut self, mark: usize) {
         self.depth = self.depth.saturating_sub(1);
         while self.changes.len() > mark {

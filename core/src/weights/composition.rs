@@ -259,7 +259,7 @@ mod tests {
                 "t": {"permute": {"of": {"stored": "2"}, "axes": [1, 0]}}}"#,
         )
         .unwrap();
-        // What is not used stays.
+        // Unused tensors stay.
         assert_eq!(made.names().collect::<Vec<_>>(), ["3", "k", "q", "t"]);
         assert_eq!(values(&made, "q").1, [10., 11., 12., 13.]);
         assert_eq!(values(&made, "k").1, [12., 13., 16., 17.]);

@@ -86,13 +86,12 @@ def capture(
     module = as_module(model)
     attempts: list[Attempt] = []
 
-    def replacements(strategy: Strategy) -> Sequence[Patch]:
-        if strategy == "transformers":
-            further = borrowed.of(module, patches)
-            return () if further is None else (*patches, further)
-        return patches if strategy == "patched" else ()
-
     def attempt(strategy: Strategy) -> _Captured | None:
+        replaced: Sequence[Patch] = patches if strategy == "patched" else ()
+        if strategy == "transformers" and (further := borrowed.of(module, patches)) is not None:
+            replaced = (*patches, further)
+        if strategy in ("patched", "transformers") and not replaced:
+            return None
         say(f"{strategy} export of {type(model).__name__}")
         start = time.perf_counter()
         uses = Uses()
@@ -100,7 +99,7 @@ def capture(
         with written.undone(module):
             try:
                 with in_onnx_export(), quiet(not verbose):
-                    with installed(replacements(strategy)) as uses, borrowed.stateless(module):
+                    with installed(replaced) as uses, borrowed.stateless(module):
                         program, findings = _run(strategy, module, args, kwargs, wanted)
                     findings = (*findings, *borrowed.findings(uses.summary()))
                     wanted.verify(program)
@@ -115,8 +114,6 @@ def capture(
         return _Captured(program, attempts[-1], findings)
 
     for strategy in strategies:
-        if strategy in ("patched", "transformers") and not replacements(strategy):
-            continue
         found = attempt(strategy)
         if found is None:
             continue

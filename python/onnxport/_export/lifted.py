@@ -16,6 +16,8 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, InputSpec, TensorArgument
 from torch.fx import GraphModule, Node
 
+from onnxport._export.programs import with_graph
+
 _HIGHER = torch.ops.higher_order
 
 # The position of the operands that all graphs of a call take last.
@@ -63,22 +65,9 @@ class _Lifting:
         for call in _calls(self.module):
             extend(call, [self.input(one) for one in self.taken_out(self.module, call)])
         self.module.recompile()
-        signature = given.graph_signature
-        changed = ExportedProgram(
-            root=self.module,
-            graph=self.module.graph,
-            graph_signature=dataclasses.replace(
-                signature, input_specs=[*specs[:at], *self.specs, *specs[at:]]
-            ),
-            state_dict=given.state_dict,
-            range_constraints=given.range_constraints,
-            module_call_graph=given.module_call_graph,
-            example_inputs=given.example_inputs,
-            constants=self.constants,
-            verifiers=given.verifiers,
-        )
-        changed._guards_code = given._guards_code
-        return changed
+        inputs = [*specs[:at], *self.specs, *specs[at:]]
+        signature = dataclasses.replace(given.graph_signature, input_specs=inputs)
+        return with_graph(given, self.module, signature=signature, constants=self.constants)
 
     def input(self, tensor: torch.Tensor) -> Node:
         """Return the input of the main graph for a tensor."""

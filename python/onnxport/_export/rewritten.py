@@ -13,6 +13,8 @@ from torch._guards import detect_fake_mode
 from torch.export import ExportedProgram
 from torch.fx import Graph, GraphModule, Node
 
+from onnxport._export.programs import with_graph
+
 _HIGHER, _ATEN = torch.ops.higher_order, torch.ops.aten
 
 
@@ -27,19 +29,7 @@ def rewritten(program: ExportedProgram) -> ExportedProgram:
                 with part.graph.inserting_before(node):
                     rule(part, node)
         part.recompile()
-    changed = ExportedProgram(
-        root=module,
-        graph=module.graph,
-        graph_signature=program.graph_signature,
-        state_dict=program.state_dict,
-        range_constraints=program.range_constraints,
-        module_call_graph=program.module_call_graph,
-        example_inputs=program.example_inputs,
-        constants=program.constants,
-        verifiers=program.verifiers,
-    )
-    changed._guards_code = program._guards_code
-    return changed
+    return with_graph(program, module)
 
 
 def _parts(module: GraphModule) -> list[GraphModule]:

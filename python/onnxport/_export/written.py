@@ -33,7 +33,7 @@ _LARGEST = 1 << 26
 
 @contextlib.contextmanager
 def undone(module: torch.nn.Module) -> Iterator[None]:
-    """Undo what PyTorch writes to tensors in attributes while it captures `module`.
+    """Undo the writes of PyTorch to tensors in attributes while it captures `module`.
 
     It runs an operator without dynamic operands, such as `self.count.add_(1)`, and records it as
     well: the program would begin with the state after the first call.

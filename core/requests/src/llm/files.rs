@@ -45,7 +45,7 @@ pub(super) fn check(checkpoint: &Path) -> Result<(), Diagnostic> {
         .help("name a folder of transformers, as `save_pretrained` writes it"))
 }
 
-/// Returns the names and contents of what a server needs besides the models.
+/// Returns the names and contents of the files that a server needs besides the models.
 ///
 /// # Errors
 /// `OP650` for a file that cannot be read.

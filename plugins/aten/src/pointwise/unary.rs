@@ -105,8 +105,8 @@ fn log1p(cx: &Lower, x: Value) -> Res<Value> {
     Ok(log1p_of(cx, cx.cast(x, dtype), dtype))
 }
 
-/// `log(1 + x)`. Near 0 the sum `u` is rounded, and `log(u) * x / (u - 1)` makes up for it. Source: D. Goldberg,
-/// "What every computer scientist should know about floating-point arithmetic", theorem 4.
+/// `log(1 + x)`. Near 0 the sum `u` is rounded, and `log(u) * x / (u - 1)` corrects it. Source: D. Goldberg, ACM Computing
+/// Surveys 23 (1991), theorem 4.
 pub(super) fn log1p_of(cx: &Lower, x: Value, dtype: DType) -> Value {
     let sum = x + 1.0;
     let log = cx.log(sum);

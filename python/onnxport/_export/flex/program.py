@@ -10,6 +10,7 @@ from torch.fx import Graph, GraphModule, Node
 
 from onnxport._export.flex import attention, unused
 from onnxport._export.flex.emit import is_result
+from onnxport._export.programs import with_graph
 
 _ATTENTION = getattr(torch.ops.higher_order, "flex_attention", None)
 
@@ -22,20 +23,7 @@ def dense(program: ExportedProgram) -> ExportedProgram:
     """
     if _ATTENTION is None or not _has_attention(program.graph_module):
         return program
-    module = _replaced(program.graph_module)
-    changed = ExportedProgram(
-        root=module,
-        graph=module.graph,
-        graph_signature=program.graph_signature,
-        state_dict=program.state_dict,
-        range_constraints=program.range_constraints,
-        module_call_graph=program.module_call_graph,
-        example_inputs=program.example_inputs,
-        constants=program.constants,
-        verifiers=program.verifiers,
-    )
-    changed._guards_code = program._guards_code
-    return changed
+    return with_graph(program, _replaced(program.graph_module))
 
 
 def _has_attention(module: GraphModule) -> bool:

@@ -2,3 +2,4 @@
 
 mod branch;
 mod repeat;
+pub(crate) mod rounds;

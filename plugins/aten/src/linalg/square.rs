@@ -2,15 +2,15 @@
 
 use onnxport_sdk::prelude::*;
 
+use super::elimination::inverse;
 use crate::matmul::matmul;
 
-/// The `n`-th power of every matrix, by repeated squaring; the inverse is not known to ONNX.
+/// The `n`-th power of every matrix, by repeated squaring; of its inverse where `n` is negative.
 #[lowering("aten.matrix_power.default", "aten.linalg_matrix_power.default")]
 fn matrix_power(cx: &Lower, x: Value, n: i64) -> Res<Value> {
     let (dtype, rank) = (cx.result(0)?.dtype, cx.rank(x)?);
-    if n < 0 {
-        return Err("the argument `n` is negative, and ONNX cannot invert matrices".into());
-    }
+    let (x, n) =
+        if n < 0 { (inverse(cx, x)?, n.checked_neg().ok_or("the power is out of range")?) } else { (x, n) };
     if n == 0 {
         let size = cx.dim(x, rank - 1).as_const().ok_or("the power 0 needs a constant extent")?;
         let eye = |i: i64| f64::from(u8::from(i / size == i % size));

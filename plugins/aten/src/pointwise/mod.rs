@@ -8,6 +8,7 @@ mod complex;
 pub(crate) mod division;
 mod gamma;
 mod logic;
+mod polynomials;
 mod rounding;
 mod special;
 mod unary;

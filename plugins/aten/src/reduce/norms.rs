@@ -3,6 +3,7 @@
 use onnxport_sdk::prelude::*;
 
 use super::{axes_of, reduce};
+use crate::linalg::spectral::singular_values;
 
 /// `sum(|x|^p)^(1/p)` over `axes` (all, where there are none), with the limits for 0 and infinity.
 pub(crate) fn vector_norm(cx: &Lower, x: Value, p: f64, axes: &[i64], keepdim: bool) -> Res<Value> {
@@ -77,10 +78,12 @@ fn linalg_matrix_norm(cx: &Lower, x: Value, ord: f64, dim: Axes, keepdim: bool) 
 /// The Frobenius norm: the root of the sum of squares.
 #[lowering("aten.linalg_matrix_norm.str_ord", "aten.linalg_norm.ord_str")]
 fn named_norm(cx: &Lower, x: Value, ord: Str, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
-    if ord.0 != "fro" {
-        return Err(needs_singular_values(ord.0));
+    let (x, axes) = (widened(cx, x)?, axes_of(dim.as_ref()));
+    match ord.0 {
+        "fro" => reduce(cx, op::ReduceL2, x, &axes, keepdim),
+        "nuc" => of_singular_values(cx, op::ReduceSum, x, &axes, keepdim),
+        other => Err(format!("the matrix norm of `ord` {other:?} is not known").into()),
     }
-    reduce(cx, op::ReduceL2, widened(cx, x)?, &axes_of(dim.as_ref()), keepdim)
 }
 
 fn matrix_norm(cx: &Lower, x: Value, ord: f64, axes: &[i64], keepdim: bool) -> Res<Value> {
@@ -89,8 +92,12 @@ fn matrix_norm(cx: &Lower, x: Value, ord: f64, axes: &[i64], keepdim: bool) -> R
         _ => (0, 1),
     };
     let (summed, compared) = if ord.abs() == 1.0 { (rows, columns) } else { (columns, rows) };
+    if ord.abs() == 2.0 {
+        let op = if ord > 0.0 { op::ReduceMax.named() } else { op::ReduceMin.named() };
+        return of_singular_values(cx, op, x, axes, keepdim);
+    }
     if ord.abs() != 1.0 && !ord.is_infinite() {
-        return Err(needs_singular_values(&ord.to_string()));
+        return Err(format!("the matrix norm of `ord` {ord} is not known").into());
     }
     let sums = reduce(cx, op::ReduceL1, x, &[summed], keepdim)?;
     let compared = if keepdim || compared < summed { compared } else { compared - 1 };
@@ -103,9 +110,26 @@ fn matrix_norm(cx: &Lower, x: Value, ord: f64, axes: &[i64], keepdim: bool) -> R
     )
 }
 
-fn needs_singular_values(ord: &str) -> Refusal {
-    Refusal::new(format!("the matrix norm of `ord` {ord} needs singular values, which ONNX cannot compute"))
-        .help("use the Frobenius norm, or a norm of order 1 or infinity")
+/// A reduction of the singular values of the matrices that lie in two axes.
+fn of_singular_values(
+    cx: &Lower,
+    op: impl Operator<'static>,
+    x: Value,
+    axes: &[i64],
+    keepdim: bool,
+) -> Res<Value> {
+    let rank = cx.rank(x)?;
+    let (rows, columns) = match axes {
+        [] if rank == 2 => (0, 1),
+        [rows, columns] => (cx.axis(*rows, rank)?, cx.axis(*columns, rank)?),
+        _ => return Err("a matrix norm needs two axes".into()),
+    };
+    let others = (0..rank).filter(|axis| *axis != rows && *axis != columns);
+    let perm: Vec<usize> = others.chain([rows, columns]).collect();
+    let values = singular_values(cx, cx.transpose(x, &perm))?;
+    let norm = cx.reduce(op, values, &[-1], false);
+    let (first, last) = (rows.min(columns) as i64, rows.max(columns) as i64);
+    Ok(if keepdim { cx.unsqueeze(norm, &[first, last]) } else { norm })
 }
 
 /// `x` in the type of the result.

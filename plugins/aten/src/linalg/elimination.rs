@@ -1,0 +1,244 @@
+//! Elimination with partial pivoting: factors, solutions and inverses.
+//!
+//! Pivots and factors are those of LAPACK's `getrf`: the largest entry of the column by absolute value, the first of
+//! equal ones.
+
+use onnxport_sdk::prelude::*;
+
+use super::steps::{
+    Matrix, batch_of, identity, indices, level, outer, permuted, picked, upright, with_batch,
+};
+use super::triangular::{Triangle, substitute};
+use crate::control::rounds::repeat;
+use crate::matmul::swap_last;
+
+/// The order of rows after the exchange of row `k` and row `with`, one for each matrix.
+fn exchange(cx: &Lower, rows: Value, k: Value, with: Value) -> Value {
+    let with = upright(cx, with);
+    cx.select(cx.equal(rows, k), with, cx.select(cx.equal(rows, with), k, rows))
+}
+
+/// The row of the pivot of column `k`.
+fn pivot_row(cx: &Lower, rows: Value, column: Value, k: Value) -> Value {
+    let candidates = cx.select(cx.greater_equal(rows, k), cx.abs(column), -1.0);
+    cx.op(op::ArgMax).input(candidates).axis(-1).keepdims(false).one()
+}
+
+/// Both factors in one matrix, the rows that were exchanged, counted from 1, and the first pivot that is zero, counted
+/// from 1, or 0.
+struct Factors {
+    both: Value,
+    pivots: Value,
+    order: Value,
+    info: Value,
+}
+
+fn factorize(cx: &Lower, a: Value) -> Res<Factors> {
+    let m = Matrix::new(cx, a)?;
+    let smaller = m.smaller(cx);
+    let steps = indices(cx, smaller);
+    let row_ids = batched(cx, m.rows, a)?;
+    let pivots = cx.cast(batched(cx, steps, a)?, DType::I32);
+    let info = m.per_matrix(cx, &Scalar::Int(0), DType::I32)?;
+    let state = [a, pivots, row_ids, info];
+    let [both, pivots, order, info] =
+        repeat(cx, m.rounds(cx, smaller)?, state, |k, [a, pivots, order, info]| {
+            let with = pivot_row(cx, m.rows, cx.gather(a, k, -1), k);
+            let moved = exchange(cx, m.rows, k, with);
+            let a = permuted(cx, a, moved, -2);
+            let (row, column) = (cx.gather(a, k, -2), cx.gather(a, k, -1));
+            let pivot = cx.gather(row, k, -1);
+            let singular = cx.equal(pivot, 0.0);
+            let below = cx.greater(m.rows, k);
+            let usable = below & !upright(cx, singular);
+            let factor = cx.select(usable, column / upright(cx, pivot), 0.0);
+            let rest = cx.select(cx.greater(m.columns, k), row, 0.0);
+            let next = a - outer(cx, factor, rest);
+            let stored = upright(cx, cx.select(usable, factor, column));
+            let here = cx.equal(m.columns, k) & upright(cx, below);
+            let number = cx.cast(k + 1i64, DType::I32);
+            let first = singular & cx.equal(info, 0i64);
+            Ok([
+                cx.select(here, stored, next),
+                cx.select(cx.equal(steps, k), upright(cx, cx.cast(with + 1i64, DType::I32)), pivots),
+                picked(cx, order, moved),
+                cx.select(first, number, info),
+            ])
+        })?;
+    Ok(Factors { both, pivots, order, info })
+}
+
+/// A vector, repeated for every matrix of `like`.
+fn batched(cx: &Lower, vector: Value, like: Value) -> Res<Value> {
+    let shape = cx.shape(like)?;
+    with_batch(cx, vector, batch_of(&shape, 2)?, 1)
+}
+
+/// The factors `L` and `U` of a matrix that holds both; `L` has ones on its diagonal.
+fn both_factors(cx: &Lower, both: Value) -> Res<(Value, Value)> {
+    let m = Matrix::new(cx, both)?;
+    let smaller = m.smaller(cx);
+    let steps = indices(cx, smaller);
+    let start = cx.ints(&[0]);
+    let (left, right) =
+        (cx.slice_dynamic(both, -1, start, smaller, 1), cx.slice_dynamic(both, -2, start, smaller, 1));
+    let diagonal = cx.equal(upright(cx, m.rows), steps);
+    let one = cx.float(1.0, m.dtype);
+    let strict = cx.select(cx.greater(upright(cx, m.rows), steps), left, 0.0);
+    let upper = cx.select(cx.less_equal(upright(cx, steps), m.columns), right, 0.0);
+    Ok((cx.select(diagonal, one, strict), upper))
+}
+
+/// The permutation matrix `P` of `A = P L U`.
+fn permutation(cx: &Lower, order: Value, rows: Value, dtype: DType) -> Value {
+    cx.cast(cx.equal(upright(cx, rows), level(cx, order)), dtype)
+}
+
+/// The order of rows that a list of exchanges makes.
+fn order_of(cx: &Lower, pivots: Value, rows: Value) -> Res<Value> {
+    let shape = cx.shape(pivots)?;
+    let start = with_batch(cx, rows, batch_of(&shape, 1)?, 1)?;
+    let count = cx.extent(pivots, shape.len() - 1);
+    let pivots = cx.cast(pivots, DType::I64);
+    let [order] = repeat(cx, count, [start], |k, [order]| {
+        let with = cx.gather(pivots, k, -1) - 1i64;
+        Ok([picked(cx, order, exchange(cx, rows, k, with))])
+    })?;
+    Ok(order)
+}
+
+fn check_pivoted(pivot: bool) -> Res<()> {
+    if pivot {
+        return Ok(());
+    }
+    Err("`pivot=False` is not supported: PyTorch has it on CUDA only".into())
+}
+
+/// The factors in one matrix, the exchanges, and 0 unless a pivot is zero.
+#[lowering("aten.linalg_lu_factor_ex.default")]
+fn lu_factor_ex(cx: &Lower, a: Value, pivot: bool) -> Res<(Value, Value, Value)> {
+    check_pivoted(pivot)?;
+    let factors = factorize(cx, a)?;
+    Ok((factors.both, factors.pivots, factors.info))
+}
+
+/// The factors in one matrix, and the exchanges.
+#[lowering("aten.linalg_lu_factor.default")]
+fn lu_factor(cx: &Lower, a: Value, pivot: bool) -> Res<(Value, Value)> {
+    check_pivoted(pivot)?;
+    let factors = factorize(cx, a)?;
+    Ok((factors.both, factors.pivots))
+}
+
+/// `A = P L U`.
+#[lowering("aten.linalg_lu.default")]
+fn lu(cx: &Lower, a: Value, pivot: bool) -> Res<(Value, Value, Value)> {
+    check_pivoted(pivot)?;
+    let m = Matrix::new(cx, a)?;
+    let factors = factorize(cx, a)?;
+    let (lower, upper) = both_factors(cx, factors.both)?;
+    Ok((permutation(cx, factors.order, m.rows, m.dtype), lower, upper))
+}
+
+/// `P`, `L` and `U` from the factors in one matrix and the exchanges.
+#[lowering("aten.lu_unpack.default")]
+fn lu_unpack(cx: &Lower, a: Value, unpack_data: bool, unpack_pivots: bool) -> Res<Vec<Option<Value>>> {
+    let m = Matrix::new(cx, a)?;
+    let factors = if unpack_data { Some(both_factors(cx, a)?) } else { None };
+    let order = if unpack_pivots { Some(order_of(cx, cx.positional(1)?, m.rows)?) } else { None };
+    let permutation = order.map(|order| permutation(cx, order, m.rows, m.dtype));
+    Ok(vec![permutation, factors.map(|f| f.0), factors.map(|f| f.1)])
+}
+
+/// `X` with `A X = B`, by Gauss-Jordan elimination of both.
+fn eliminate(cx: &Lower, a: Value, b: Value) -> Res<(Value, Value)> {
+    let m = Matrix::new(cx, a)?;
+    let info = m.per_matrix(cx, &Scalar::Int(0), DType::I32)?;
+    let [_, x, info] = repeat(cx, m.rounds(cx, m.height)?, [a, b, info], |k, [a, b, info]| {
+        let with = pivot_row(cx, m.rows, cx.gather(a, k, -1), k);
+        let moved = exchange(cx, m.rows, k, with);
+        let (a, b) = (permuted(cx, a, moved, -2), permuted(cx, b, moved, -2));
+        let (row, column) = (cx.gather(a, k, -2), cx.gather(a, k, -1));
+        let pivot = cx.gather(row, k, -1);
+        let first = cx.equal(pivot, 0.0) & cx.equal(info, 0i64);
+        let own = cx.equal(m.rows, k);
+        let factor = cx.select(own, 0.0, column);
+        let step = |x: Value, row: Value| {
+            let row = row / upright(cx, pivot);
+            cx.select(upright(cx, own), level(cx, row), x - outer(cx, factor, row))
+        };
+        Ok([
+            step(a, row),
+            step(b, cx.gather(b, k, -2)),
+            cx.select(first, cx.cast(k + 1i64, DType::I32), info),
+        ])
+    })?;
+    Ok((x, info))
+}
+
+/// `X` with `A X = B`, or `X A = B` unless `left`; the factors of `A` are computed where the program uses them.
+#[lowering("aten._linalg_solve_ex.default")]
+fn solve_with_factors(cx: &Lower, a: Value, b: Value, left: bool) -> Res<Vec<Option<Value>>> {
+    let factored = factorize(cx, if left { a } else { swap_last(cx, a)? })?;
+    let x = solve(cx, a, b, left)?;
+    Ok([x, factored.both, factored.pivots, factored.info].map(Some).into())
+}
+
+/// `X` with `A X = B`, or `X A = B` unless `left`.
+#[lowering("aten.linalg_solve.default")]
+fn solve(cx: &Lower, a: Value, b: Value, left: bool) -> Res<Value> {
+    let result = cx.result(0)?.shape;
+    let (ranks, shapes) = ((cx.rank(a)?, cx.rank(b)?), (cx.shape(a)?, cx.shape(b)?));
+    let vectors = ranks.1 == 1 || (ranks.1 + 1 == ranks.0 && shapes.0[..ranks.1] == shapes.1[..]);
+    let batch = batch_of(&result, if vectors { 1 } else { 2 })?;
+    let b = if vectors { upright(cx, b) } else { b };
+    let transposed = !left && !vectors;
+    let (a, b) = if transposed { (swap_last(cx, a)?, swap_last(cx, b)?) } else { (a, b) };
+    let (a, b) = (with_batch(cx, a, batch, 2)?, with_batch(cx, b, batch, 2)?);
+    let (x, _) = eliminate(cx, a, b)?;
+    let x = if transposed { swap_last(cx, x)? } else { x };
+    Ok(if vectors { cx.squeeze(x, &[-1]) } else { x })
+}
+
+/// The inverse, and 0 unless a pivot is zero.
+#[lowering("aten.linalg_inv_ex.default")]
+fn inv_ex(cx: &Lower, a: Value) -> Res<(Value, Value)> {
+    let m = Matrix::new(cx, a)?;
+    let shape = cx.shape(a)?;
+    let eye = with_batch(cx, identity(cx, m.rows, m.columns, m.dtype), batch_of(&shape, 2)?, 2)?;
+    eliminate(cx, a, eye)
+}
+
+/// The inverse.
+#[lowering("aten.inverse.default", "aten.linalg_inv.default")]
+pub(crate) fn inverse(cx: &Lower, a: Value) -> Res<Value> {
+    Ok(inv_ex(cx, a)?.0)
+}
+
+/// `X` with `A X = B`, `X A = B` unless `left`, and of the transposed `A` if `adjoint`, from the factors of `A`.
+#[lowering("aten.linalg_lu_solve.default")]
+fn lu_solve(cx: &Lower, a: Value, pivots: Value, left: bool, adjoint: bool) -> Res<Value> {
+    let (both, b): (Value, Value) = (a, cx.positional(2)?);
+    let m = Matrix::new(cx, both)?;
+    let result = cx.result(0)?.shape;
+    let batch = batch_of(&result, 2)?;
+    let order = with_batch(cx, order_of(cx, pivots, m.rows)?, batch, 1)?;
+    let both = with_batch(cx, both, batch, 2)?;
+    let b = with_batch(cx, b, batch, 2)?;
+    let b = if left { b } else { swap_last(cx, b)? };
+    let lower = Triangle { upper: false, unit: true };
+    let upper = Triangle { upper: true, unit: false };
+    // X A = B is A' X' = B'.
+    let x = if adjoint == left {
+        let transposed = swap_last(cx, both)?;
+        let y = substitute(cx, transposed, b, Triangle { upper: false, unit: false })?;
+        let z = substitute(cx, transposed, y, Triangle { upper: true, unit: true })?;
+        // The inverse of the order.
+        let back = cx.op(op::TopK).input(order).input(m.height).axis(-1).largest(false).outs::<2>()[1];
+        permuted(cx, z, back, -2)
+    } else {
+        let y = substitute(cx, both, permuted(cx, b, order, -2), lower)?;
+        substitute(cx, both, y, upper)?
+    };
+    if left { Ok(x) } else { swap_last(cx, x) }
+}

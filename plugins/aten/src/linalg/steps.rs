@@ -1,0 +1,127 @@
+//! Matrices in batches, and operations that loops over their rows and columns share.
+
+use onnxport_sdk::prelude::*;
+
+/// A stack of matrices and the indices of its rows and columns.
+#[derive(Clone, Copy)]
+pub(super) struct Matrix {
+    pub(super) value: Value,
+    /// The number of rows, of shape `[1]`.
+    pub(super) height: Value,
+    /// The number of columns, of shape `[1]`.
+    pub(super) width: Value,
+    /// The indices of the rows, from 0.
+    pub(super) rows: Value,
+    /// The indices of the columns, from 0.
+    pub(super) columns: Value,
+    pub(super) dtype: DType,
+}
+
+impl Matrix {
+    /// A stack of real matrices.
+    pub(super) fn new(cx: &Lower, value: Value) -> Res<Self> {
+        let (dtype, rank) = (cx.dtype(value)?, cx.rank(value)?);
+        if dtype.is_complex() {
+            return Err("this operator has no lowering of complex matrices".into());
+        }
+        let Some(rows) = rank.checked_sub(2) else { return Err("a matrix has fewer than two axes".into()) };
+        let (height, width) = (cx.extent(value, rows), cx.extent(value, rows + 1));
+        Ok(Self { value, height, width, rows: indices(cx, height), columns: indices(cx, width), dtype })
+    }
+
+    /// `count`, or no rounds at all for a batch without matrices, which ONNX Runtime's reductions do not take.
+    pub(super) fn rounds(&self, cx: &Lower, count: Value) -> Res<Value> {
+        let shape = cx.shape(self.value)?;
+        let batch = batch_of(&shape, 2)?;
+        if batch.iter().any(|d| d.is(0)) {
+            return Ok(cx.ints(&[0]));
+        }
+        if batch.iter().all(|d| cx.dim_range(*d).min > 0) {
+            return Ok(count);
+        }
+        let elements = batch.iter().fold(Dim::Const(1), |n, d| cx.dim_mul(n, *d));
+        Ok(count * cx.min(cx.dims_value(&[elements]), cx.ints(&[1])))
+    }
+
+    /// The smaller of the numbers of rows and columns.
+    pub(super) fn smaller(&self, cx: &Lower) -> Value {
+        if self.height == self.width { self.height } else { cx.min(self.height, self.width) }
+    }
+
+    /// One number for each matrix.
+    pub(super) fn per_matrix(&self, cx: &Lower, number: &Scalar, dtype: DType) -> Res<Value> {
+        let shape = cx.shape(self.value)?;
+        let batch = batch_of(&shape, 2)?;
+        let known: Option<Vec<i64>> = batch.iter().map(|d| d.as_const()).collect();
+        let shape = match known {
+            Some(batch) => cx.ints(&batch),
+            None => cx.op(op::Shape).input(self.value).end(-2).one(),
+        };
+        Ok(cx.constant_of_shape(shape, cx.filled(number, dtype, &[1])))
+    }
+
+    /// Zeros of the same shape.
+    pub(super) fn zeros(&self, cx: &Lower) -> Value {
+        let zero = cx.filled(&Scalar::Int(0), self.dtype, &[1]);
+        cx.constant_of_shape(cx.shape_value(self.value), zero)
+    }
+}
+
+/// The indices `0 .. count`.
+pub(super) fn indices(cx: &Lower, count: Value) -> Value {
+    cx.range(cx.int(0), cx.squeeze(count, &[0]), cx.int(1))
+}
+
+/// A vector as the column of a matrix.
+pub(super) fn upright(cx: &Lower, vector: Value) -> Value {
+    cx.unsqueeze(vector, &[-1])
+}
+
+/// A vector as the row of a matrix.
+pub(super) fn level(cx: &Lower, vector: Value) -> Value {
+    cx.unsqueeze(vector, &[-2])
+}
+
+/// The product of a column and a row.
+pub(super) fn outer(cx: &Lower, column: Value, row: Value) -> Value {
+    upright(cx, column) * level(cx, row)
+}
+
+/// The sum of the squares of vectors.
+pub(super) fn square_sum(cx: &Lower, x: Value, axis: i64) -> Value {
+    cx.reduce(op::ReduceSum, x * x, &[axis], false)
+}
+
+/// The rows or columns of matrices at indices of their own, `[..., n]`.
+pub(super) fn permuted(cx: &Lower, x: Value, order: Value, axis: i64) -> Value {
+    let order = if axis == -1 { level(cx, order) } else { upright(cx, order) };
+    let shape = cx.shape_value(x);
+    let order = cx.expand(order, shape);
+    cx.op(op::GatherElements).input(x).input(order).axis(axis).one()
+}
+
+/// The entries of vectors at indices of their own.
+pub(super) fn picked(cx: &Lower, x: Value, order: Value) -> Value {
+    cx.op(op::GatherElements).input(x).input(order).axis(-1).one()
+}
+
+/// The identity matrix of this many rows and columns, without a batch.
+pub(super) fn identity(cx: &Lower, rows: Value, columns: Value, dtype: DType) -> Value {
+    cx.cast(cx.equal(upright(cx, rows), columns), dtype)
+}
+
+/// `x` with its batch of matrices or vectors, the axes before the last `kept`, expanded to `batch`.
+pub(super) fn with_batch(cx: &Lower, x: Value, batch: &[Dim], kept: usize) -> Res<Value> {
+    let shape = cx.shape(x)?;
+    let own = shape.len().checked_sub(kept).ok_or("a matrix has too few axes")?;
+    if &shape[..own] == batch && !batch.contains(&Dim::Unknown) {
+        return Ok(x);
+    }
+    let target = [batch, &shape[own..]].concat();
+    Ok(cx.expand(x, cx.dims_value(&target)))
+}
+
+/// The broadcast batch of a result without its last `kept` axes.
+pub(super) fn batch_of(shape: &[Dim], kept: usize) -> Res<&[Dim]> {
+    shape.len().checked_sub(kept).map(|n| &shape[..n]).ok_or_else(|| "a result has too few axes".into())
+}

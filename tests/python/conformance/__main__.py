@@ -1,0 +1,58 @@
+"""Run PyTorch's own operator and module samples: `python -m tests.python.conformance [names]`.
+
+Every sample is exported, run in ONNX Runtime (in the evaluator where that has no kernel) and
+compared with eager PyTorch. Prints the share of right models by kind and the reasons of the others.
+With `--log`, verdicts are appended to a file of JSON lines, and a run continues where it ended.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.python.conformance import samples as sampled
+from tests.python.conformance.run import Row, run
+
+
+def table(rows: list[Row]) -> Iterator[str]:
+    """Yield the lines of the table by kind."""
+    yield f"{'kind':10} {'judged':>7} {'right':>7} {'refused':>8} {'wrong':>6} {'broken':>7} {'share':>7}"
+    for kind, group in itertools.groupby(
+        sorted(rows, key=lambda row: row["kind"]), lambda row: row["kind"]
+    ):
+        counts = Counter(row["verdict"] for row in group)
+        total = sum(counts.values()) - counts["not judged"]
+        share = 100 * counts["right"] / total if total else 0
+        yield (
+            f"{kind:10} {total:7} {counts['right']:7} {counts['refused']:8} {counts['wrong']:6} "
+            f"{counts['broken']:7} {share:6.1f}%"
+        )
+
+
+def main() -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(prog="python -m tests.python.conformance", description=__doc__)
+    parser.add_argument("names", nargs="*", help="names of operators and modules; all by default")
+    parser.add_argument("--kind", action="append", choices=sampled.KINDS, help="kinds of samples")
+    parser.add_argument("-k", "--samples", type=int, default=2, help="samples of each operator")
+    parser.add_argument("-j", "--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--log", type=Path, help="a file of verdicts to continue")
+    options = parser.parse_args()
+    tasks = [
+        (kind, name, options.samples)
+        for kind in options.kind or sampled.KINDS
+        for name in sampled.names(kind)
+        if not options.names or name in options.names
+    ]
+    rows = run(tasks, options.jobs, options.log)
+    for row in rows:
+        if row["verdict"] not in ("right", "not judged"):
+            print(f"{row['id']:50} {row['verdict']:8} {row['reason'][:110]}")
+    print("\n".join(table(rows)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,175 @@
+"""The verdict on one sample: the model's results against those of eager PyTorch."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.utils._pytree as pytree
+from torch import Tensor
+from torch.export import Dim
+
+import onnxport
+from tests.python.conformance import unique
+from tests.python.conformance.samples import Sample
+
+# Relative and absolute.
+TOLERANCES = {
+    torch.float64: (1e-7, 1e-7),
+    torch.complex128: (1e-7, 1e-7),
+    torch.float32: (1e-4, 1e-5),
+    torch.complex64: (1e-4, 1e-5),
+    torch.float16: (1e-2, 1e-3),
+    torch.bfloat16: (4e-2, 1e-2),
+}
+# Results that hold memory as it was.
+UNINITIALISED = {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty"} | {
+    "new_empty_strided",
+    "resize_",
+    "resize_as_",
+}
+VERDICTS = ("right", "refused", "wrong", "broken", "not judged")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a sample, and why."""
+
+    verdict: str
+    reason: str = ""
+
+
+def judge(sample: Sample) -> Verdict:
+    """Export a sample, run the model, and compare."""
+    try:
+        expected = _eager(sample)
+        again = _eager(sample)
+    except Exception as error:
+        return Verdict("not judged", f"PyTorch: {_first_line(error)}")
+    if sample.name in UNINITIALISED:
+        return Verdict("not judged", "uninitialised")
+    if not expected:
+        return Verdict("not judged", "no tensor is returned")
+    if any(not torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in _pairs(expected, again)):
+        return Verdict("not judged", "random")
+    try:
+        with _quiet():
+            program = onnxport.export(
+                sample.module, sample.tensors, kwargs=sample.kwargs, dynamic_shapes=_shapes(sample)
+            )
+    except onnxport.InternalError as error:
+        return Verdict("broken", _first_line(error))
+    except onnxport.Error as error:
+        if not _captured(sample):
+            return Verdict("not judged", "torch.export refuses it")
+        return Verdict("refused", _first_line(error))
+    except Exception as error:
+        return Verdict("broken", f"{type(error).__name__}: {_first_line(error)}")
+    return _compared(sample, program, expected)
+
+
+def _compared(sample: Sample, program: Any, expected: list[Tensor]) -> Verdict:
+    """Return the verdict on a model."""
+    try:
+        with _quiet():
+            given = pytree.tree_map(_copied, sample.tensors)
+            actual = _tensors(program(*given, **sample.kwargs))
+    except Exception as error:
+        if "NOT_IMPLEMENTED" in str(error):
+            return _evaluated(program)
+        return Verdict("broken", _first_line(error))
+    if wrong := difference(sample, actual, expected):
+        return Verdict("wrong", wrong)
+    return _verified(program) if sample.kind == "dynamic" else Verdict("right")
+
+
+def difference(sample: Sample, actual: list[Tensor], expected: list[Tensor]) -> str:
+    """Return how results differ, or nothing."""
+    if invariant := unique.INVARIANTS.get(sample.name):
+        actual, expected = (invariant(sample, results) for results in (actual, expected))
+    if len(actual) != len(expected):
+        return f"{len(actual)} results instead of {len(expected)}"
+    for got, right in zip(actual, expected, strict=True):
+        if right.is_complex() and not got.is_complex():
+            got = torch.view_as_complex(got.contiguous())
+        rtol, atol = TOLERANCES.get(right.dtype, (0.0, 0.0))
+        try:
+            torch.testing.assert_close(got, right, rtol=rtol, atol=atol, equal_nan=True)
+        except AssertionError as error:
+            return " ".join(str(error).split())
+    return ""
+
+
+def _evaluated(program: Any) -> Verdict:
+    """Judge with the evaluator a model for which ONNX Runtime has no kernels."""
+    return _verified(program, executor=["reference"])
+
+
+def _verified(program: Any, **options: Any) -> Verdict:
+    try:
+        with _quiet():
+            program.verify(**options)
+    except onnxport.MismatchError as error:
+        return Verdict("wrong", _first_line(error))
+    except onnxport.UnverifiedError as error:
+        return Verdict("not judged", _first_line(error))
+    except Exception as error:
+        return Verdict("broken", f"{type(error).__name__}: {_first_line(error)}")
+    return Verdict("right")
+
+
+def _shapes(sample: Sample) -> Any:
+    if sample.kind != "dynamic":
+        return None
+
+    def spec(leaf: Any) -> Any:
+        if isinstance(leaf, Tensor):
+            return {dim: Dim.AUTO for dim, size in enumerate(leaf.shape) if size > 1}
+        return None
+
+    return (tuple(spec(tensor) for tensor in sample.tensors),)
+
+
+def _captured(sample: Sample) -> bool:
+    try:
+        with _quiet():
+            torch.export.export(
+                sample.module,
+                sample.tensors,
+                sample.kwargs,
+                dynamic_shapes=_shapes(sample),
+                strict=False,
+            )
+    except Exception:
+        return False
+    return True
+
+
+def _eager(sample: Sample) -> list[Tensor]:
+    with torch.no_grad(), _quiet():
+        given = pytree.tree_map(_copied, (sample.tensors, sample.kwargs))
+        return _tensors(sample.module(*given[0], **given[1]))
+
+
+def _copied(leaf: Any) -> Any:
+    return leaf.detach().clone() if isinstance(leaf, Tensor) else leaf
+
+
+def _tensors(results: Any) -> list[Tensor]:
+    return [leaf for leaf in pytree.tree_leaves(results) if isinstance(leaf, Tensor)]
+
+
+def _pairs(left: list[Tensor], right: list[Tensor]) -> Any:
+    return zip(left, right, strict=True)
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
+
+
+def _quiet() -> Any:
+    return contextlib.redirect_stderr(io.StringIO())

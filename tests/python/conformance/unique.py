@@ -1,0 +1,60 @@
+"""Facts that determine the results of operators whose results are not unique.
+
+A factorization has free signs, phases and orders: the product of its factors is compared instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from tests.python.conformance.samples import Sample
+
+Results = list[Tensor]
+
+
+def qr(_: Sample, results: Results) -> Results:
+    """Return the product and the absolute values of both factors."""
+    q, r = results
+    return [q @ r, r.abs()] if q.numel() else [r.abs()]
+
+
+def svd(_: Sample, results: Results) -> Results:
+    """Return the singular values and the product of the factors that belong to them."""
+    u, s, v = results
+    k = s.shape[-1]
+    return [s, (u[..., :k] * s.unsqueeze(-2)) @ v[..., :k, :]]
+
+
+def svd_transposed(_: Sample, results: Results) -> Results:
+    """Return the same for `torch.svd`, which returns V and not its conjugate transpose."""
+    u, s, v = results
+    k = s.shape[-1]
+    return [s, (u[..., :k] * s.unsqueeze(-2)) @ v[..., :k].mH]
+
+
+def eigh(_: Sample, results: Results) -> Results:
+    """Return the eigenvalues and the matrix that both determine."""
+    values, vectors = results
+    return [values, (vectors * values.unsqueeze(-2)) @ vectors.mH]
+
+
+def eig(_: Sample, results: Results) -> Results:
+    """Return the eigenvalues in order and the matrix that both determine."""
+    values, vectors = results
+    if not values.is_complex():
+        values, vectors = torch.view_as_complex(values), torch.view_as_complex(vectors)
+    product = vectors @ torch.diag_embed(values) @ torch.linalg.pinv(vectors)
+    return [product.real, product.imag]
+
+
+INVARIANTS: dict[str, Callable[[Sample, Results], Results]] = {
+    "linalg.qr": qr,
+    "qr": qr,
+    "linalg.svd": svd,
+    "svd": svd_transposed,
+    "linalg.eigh": eigh,
+    "linalg.eig": eig,
+}

@@ -2,11 +2,11 @@
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Parser, Subcommand};
-use onnxport_requests::{DiffRequest, Hosted, LlmRequest, OptimizeRequest, RunRequest};
+use onnxport_requests::{DiffRequest, ExplainRequest, Hosted, LlmRequest, OptimizeRequest, RunRequest};
 
 use crate::commands::{
-    bisect, check, completions, convert, draw, explain, inspect, ops, package, plugin, profile, report,
-    rules, schema, verify, weights,
+    bisect, check, completions, convert, draw, inspect, ops, package, plugin, profile, report, rules, schema,
+    verify, weights,
 };
 use crate::exit;
 use crate::global::{ConfigArguments, Global};
@@ -69,7 +69,7 @@ pub(crate) enum Command {
     /// Print the JSON schema of onnxport.toml or of a command's --json output
     Schema(schema::Arguments),
     /// Explain a diagnostic code
-    Explain(explain::Arguments),
+    Explain(Hosted<ExplainRequest>),
     /// Print a completion script for a shell
     Completions(completions::Arguments),
     /// Print the manual page

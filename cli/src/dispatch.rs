@@ -32,7 +32,7 @@ pub(crate) fn run(command: &Command, progress: &Progress) -> CommandResult {
         Command::Llm(arguments) => llm::run(arguments, progress),
         Command::Weights(arguments) => weights::run(arguments, progress),
         Command::Schema(arguments) => schema::run(arguments, config::schema),
-        Command::Explain(arguments) => explain::run(arguments),
+        Command::Explain(arguments) => explain::run(arguments, progress),
         Command::Completions(arguments) => Ok(completions::run(arguments, Cli::command())),
         Command::Man => man::run(Cli::command()),
     }

@@ -66,6 +66,10 @@ class Result(Mapping[str, Any]):
         """Return the result with `module`: how the captured program and its module compare."""
         return Result({**self._said, "module": compared}, self._printed)
 
+    def narrowed(self, said: Mapping[str, Any]) -> Result:
+        """Return the part `said` of the result, which is printed as before."""
+        return Result(said, self._printed)
+
     @property
     def diagnostics(self) -> tuple[Any, ...]:
         """Warnings and notes."""
@@ -271,6 +275,16 @@ def optimize(
     return _in_memory.optimize(model, options, custom)
 
 
-def explain(code: str) -> Result:
-    """Explain a code of a diagnostic: `code`, `text`, `means`, `why`, `ways_out` and `example`."""
-    return Result(_explain(code)["codes"][0])
+def explain(
+    code: str,
+    program: str | os.PathLike[str] | None = None,
+    **options: Unpack[_signatures.ExplainOptions],
+) -> Result:
+    """Explain a code of a diagnostic: `code`, `text`, `means`, `why`, `ways_out` and `example`.
+
+    With `program`, an exported program, also list its diagnostics with this code as `found`.
+    `options` are those of `onnxport explain`.
+    """
+    explained = _explain.run({"code": code, "program": program, **options})
+    found = {"found": explained["found"]} if "found" in explained else {}
+    return explained.narrowed({**explained["codes"][0], **found})

@@ -1453,6 +1453,48 @@ class WeightsBind(Command):
                 the command.
         """
 
+class ExplainOptions(TypedDict, total=False):
+    opset: int | None
+    """The opset to check the program for."""
+    plugin: _Path | Sequence[_Path] | None
+    """A plugin library, or a folder of libraries with manifests; can be repeated. Also read
+    from ONNXPORT_PLUGIN_PATH."""
+    use: str | Sequence[str] | None
+    """The plugin to use for an operator that several plugins lower, such as
+    aten.add.Tensor=mylib; can be repeated."""
+    plugin_option: str | Sequence[str] | None
+    """A plugin option; can be repeated. `onnxport plugin info` lists them."""
+    project: _Path | None
+    """An onnxport.toml whose plugins to load; without this option or --config, plugins in a
+    file are ignored."""
+    plugin_allow: _Path | None
+    """A list of libraries that may be loaded, as id = "SHA-256"; without it, every library that
+    you name may be."""
+    on_plugin_panic: Literal["continue", "stop"] | None
+    """What to do after a plugin panics."""
+    json: bool | None
+    """Print one JSON object instead of text."""
+    quiet: bool | None
+    """Print only results and problems."""
+    verbose: int | None
+    """Show notes from plugins as well as warnings; repeat it for debug messages."""
+    color: Literal["auto", "always", "never"] | None
+    """When to use colours."""
+    plugin_timeout: str | float | None
+    """Time limit for one plugin call, in seconds; does not apply to running a model."""
+    config: _Path | bool | None
+    """Read options from this file instead of the nearest onnxport.toml in the working directory
+    or its parents, up to the root of the repository. Also read from `ONNXPORT_CONFIG`."""
+    no_config: bool | None
+    """Do not read options from a file."""
+    preset: str | None
+    """Also apply the file's [preset.NAME] tables, which override the others. Also read from
+    `ONNXPORT_PRESET`."""
+    unset: str | Sequence[str] | None
+    """Reset an option to its default, ignoring the file; can be repeated."""
+    print_config: bool | None
+    """Print the effective options and their origins instead of running the command."""
+
 class OptimizeOptions(TypedDict, total=False):
     emit: bool | None
     """Print the graph as text instead of writing a model."""

@@ -275,8 +275,17 @@ def test_a_code_is_explained():
     known = onnxport.explain("op301")
     assert known.code == "OP301"
     assert all([known.means, known.why, known.ways_out, known.example])
+    assert str(known).startswith("OP301: ")
+    assert "Ways out" in str(known)
     with pytest.raises(onnxport.UsageError, match="unknown code `OP000`"):
         onnxport.explain("OP000")
+
+
+def test_a_code_is_found_in_a_program():
+    assert onnxport.explain("OP301", PROGRAM, opset=20).found == []
+    assert "found" not in onnxport.explain("OP301")
+    with pytest.raises(onnxport.UsageError, match="unknown option `opse` for explain"):
+        onnxport.explain("OP301", PROGRAM, opse=20)
 
 
 def test_lowerings_of_decorators_count_for_commands(tmp_path):

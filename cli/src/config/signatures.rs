@@ -159,6 +159,7 @@ fn page() -> String {
     for (name, of) in CALLED {
         page.push_str(&class(command(&cli, name), of));
     }
+    page.push_str(&dictionary(command(&cli, "explain"), "ExplainOptions", &[]));
     page.push_str(&dictionary(command(&cli, "optimize"), "OptimizeOptions", &["output"]));
     page
 }
@@ -177,14 +178,16 @@ fn signatures_are_those_of_the_command_line() {
 /// The keywords of a command are the properties of its request, beside the options of every command.
 #[test]
 fn keywords_are_the_properties_of_requests() {
-    use onnxport_requests::{DiffRequest, Hosted, LlmRequest, OptimizeRequest, RunRequest, object};
+    use onnxport_requests::{
+        DiffRequest, ExplainRequest, Hosted, LlmRequest, OptimizeRequest, RunRequest, object,
+    };
 
     let mut cli = Cli::command();
     cli.build();
     let requests = [
         ("completions", object::properties::<crate::commands::completions::Arguments>()),
         ("draw", object::properties::<crate::commands::draw::Arguments>()),
-        ("explain", object::properties::<crate::commands::explain::Arguments>()),
+        ("explain", object::properties::<Hosted<ExplainRequest>>()),
         ("ops", object::properties::<crate::commands::ops::Arguments>()),
         ("report", object::properties::<crate::commands::report::Arguments>()),
         ("rules", object::properties::<crate::commands::rules::Arguments>()),

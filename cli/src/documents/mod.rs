@@ -25,6 +25,7 @@ use onnxport_core::trace::StageMemory;
 use onnxport_core::verify::Verification;
 use onnxport_core::write::manifest::Listed;
 use onnxport_core::{Run, WritePlan, taps};
+use onnxport_requests::explain::ExplainedCode;
 use onnxport_requests::inspect::Row;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -123,7 +124,7 @@ fields! {
         "variants": String,
     }
     MEMBER { "name": String, "model": String, "sizes": BTreeMap<String, u64>, "path": String, "bytes": u64 }
-    EXPLAINED { "codes": Vec<CodeJson>, "found": Vec<DiagnosticJson> }
+    EXPLAINED { "codes": Vec<ExplainedCode>, "found": Vec<DiagnosticJson> }
     DRAWN { "pictures": Vec<String>, "nodes": usize, "modules": usize, "closed": usize }
     MEASURED { "profile": Profile, "against": Profile, "changes": Changes }
     SCHEMA { "schema": Map<String, Value>, "schemas": Vec<String> }

@@ -55,17 +55,6 @@ pub(crate) struct OpJson {
     pub(crate) priority: i32,
 }
 
-/// A diagnostic code, and its explanation.
-#[derive(Debug, JsonSchema, Serialize)]
-pub(crate) struct CodeJson {
-    pub(crate) code: String,
-    pub(crate) text: String,
-    pub(crate) means: String,
-    pub(crate) why: String,
-    pub(crate) ways_out: Vec<String>,
-    pub(crate) example: Vec<String>,
-}
-
 /// A rule or a pass of the optimizer.
 #[derive(Debug, JsonSchema, Serialize)]
 pub(crate) struct RuleJson {

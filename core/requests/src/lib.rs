@@ -126,6 +126,20 @@
 //! # }
 //! ```
 //!
+//! ```
+//! use onnxport_core::{Host, Report};
+//! use onnxport_requests::{ExplainRequest, Request};
+//!
+//! # fn main() -> Result<(), Report> {
+//! let explained = ExplainRequest::new("OP301").run(&Host::new(&[])?, &mut ())?;
+//! for code in &explained.codes {
+//!     println!("{}: {}\n{}", code.code, code.means, code.ways_out.join("\n"));
+//! }
+//! assert_eq!(explained.codes.len(), 1);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! A [pipeline](onnxport_core::Pipeline) takes stages of the caller:
 //!
 //! ```
@@ -177,6 +191,7 @@ pub mod convert;
 pub mod converting;
 pub mod decomposing;
 pub mod diff;
+pub mod explain;
 pub mod export;
 pub mod feeding;
 pub mod functions;
@@ -215,6 +230,7 @@ pub use bisect::{BisectRequest, Bisected};
 pub use check::{CheckRequest, Obstacles};
 pub use convert::{ConvertRequest, Converted};
 pub use diff::{DiffRequest, Differences};
+pub use explain::{ExplainRequest, Explained};
 pub use inspect::{InspectRequest, Inspected};
 pub use llm::{Exported, LlmRequest};
 pub use optimize::{OptimizeRequest, Optimized};

@@ -2,10 +2,12 @@
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Parser, Subcommand};
-use onnxport_requests::{DiffRequest, ExplainRequest, Hosted, LlmRequest, OptimizeRequest, RunRequest};
+use onnxport_requests::{
+    DiffRequest, ExplainRequest, Hosted, LlmRequest, OpsRequest, OptimizeRequest, RunRequest,
+};
 
 use crate::commands::{
-    bisect, check, completions, convert, draw, inspect, ops, package, plugin, profile, report, rules, schema,
+    bisect, check, completions, convert, draw, inspect, package, plugin, profile, report, rules, schema,
     verify, weights,
 };
 use crate::exit;
@@ -55,7 +57,7 @@ pub(crate) enum Command {
     /// Draw the graph of a program, a model or a rule, folded by module
     Draw(draw::Arguments),
     /// List the supported operators
-    Ops(ops::Arguments),
+    Ops(Hosted<OpsRequest>),
     /// List the optimizer's rules and passes, or show one in detail
     Rules(rules::Arguments),
     /// List, inspect, check and create plugins

@@ -25,7 +25,7 @@ pub(crate) fn run(command: &Command, progress: &Progress) -> CommandResult {
         Command::Optimize(arguments) => optimize::run(arguments, progress),
         Command::Report(arguments) => report::run(arguments),
         Command::Draw(arguments) => draw::run(arguments),
-        Command::Ops(arguments) => ops::run(arguments),
+        Command::Ops(arguments) => ops::run(arguments, progress),
         Command::Rules(arguments) => rules::run(arguments),
         Command::Plugin(arguments) => plugin::run(arguments),
         Command::Package(arguments) => package::run(arguments, progress),

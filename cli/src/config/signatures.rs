@@ -179,7 +179,7 @@ fn signatures_are_those_of_the_command_line() {
 #[test]
 fn keywords_are_the_properties_of_requests() {
     use onnxport_requests::{
-        DiffRequest, ExplainRequest, Hosted, LlmRequest, OptimizeRequest, RunRequest, object,
+        DiffRequest, ExplainRequest, Hosted, LlmRequest, OpsRequest, OptimizeRequest, RunRequest, object,
     };
 
     let mut cli = Cli::command();
@@ -188,7 +188,7 @@ fn keywords_are_the_properties_of_requests() {
         ("completions", object::properties::<crate::commands::completions::Arguments>()),
         ("draw", object::properties::<crate::commands::draw::Arguments>()),
         ("explain", object::properties::<Hosted<ExplainRequest>>()),
-        ("ops", object::properties::<crate::commands::ops::Arguments>()),
+        ("ops", object::properties::<Hosted<OpsRequest>>()),
         ("report", object::properties::<crate::commands::report::Arguments>()),
         ("rules", object::properties::<crate::commands::rules::Arguments>()),
         ("schema", object::properties::<crate::commands::schema::Arguments>()),

@@ -27,6 +27,7 @@ use onnxport_core::write::manifest::Listed;
 use onnxport_core::{Run, WritePlan, taps};
 use onnxport_requests::explain::ExplainedCode;
 use onnxport_requests::inspect::Row;
+use onnxport_requests::ops::SupportedOp;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
@@ -105,7 +106,7 @@ fields! {
     COMPARED { "diff": Diff, "same": bool, "values": taps::Report }
     RAN { "run": Run, "files": Vec<String> }
     REPORT { "report": ReportJson }
-    OPS { "ops": Vec<OpJson> }
+    OPS { "ops": Vec<SupportedOp> }
     RULES { "rules": Vec<RuleJson> }
     PLUGINS { "plugins": Vec<PluginJson>, "absent": Vec<Absent> }
     PROBED {

@@ -44,17 +44,6 @@ pub(crate) struct UncheckedJson {
     pub(crate) operators: Vec<String>,
 }
 
-/// An operator that can be converted.
-#[derive(Debug, JsonSchema, Serialize)]
-pub(crate) struct OpJson {
-    pub(crate) target: String,
-    /// The plugin.
-    pub(crate) provider: String,
-    pub(crate) min_opset: i64,
-    pub(crate) max_opset: i64,
-    pub(crate) priority: i32,
-}
-
 /// A rule or a pass of the optimizer.
 #[derive(Debug, JsonSchema, Serialize)]
 pub(crate) struct RuleJson {

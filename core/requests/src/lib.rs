@@ -140,6 +140,19 @@
 //! # }
 //! ```
 //!
+//! ```
+//! use onnxport_core::{Host, Report};
+//! use onnxport_requests::{OpsRequest, Request};
+//!
+//! # fn main() -> Result<(), Report> {
+//! let host = Host::new(&[&onnxport_aten::ROOT])?;
+//! for op in OpsRequest::matching("aten.conv*").run(&host, &mut ())? {
+//!     println!("{} by {} at opsets {}-{}", op.target, op.provider, op.min_opset, op.max_opset);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! A [pipeline](onnxport_core::Pipeline) takes stages of the caller:
 //!
 //! ```
@@ -201,6 +214,7 @@ pub mod levels;
 pub mod llm;
 pub mod metadata;
 pub mod object;
+pub mod ops;
 pub mod optimize;
 pub mod optimizing;
 pub mod package;
@@ -233,6 +247,7 @@ pub use diff::{DiffRequest, Differences};
 pub use explain::{ExplainRequest, Explained};
 pub use inspect::{InspectRequest, Inspected};
 pub use llm::{Exported, LlmRequest};
+pub use ops::OpsRequest;
 pub use optimize::{OptimizeRequest, Optimized};
 pub use package::{PackageRequest, Packaged};
 pub use plugins::Plugins;

@@ -3,12 +3,12 @@
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Parser, Subcommand};
 use onnxport_requests::{
-    DiffRequest, ExplainRequest, Hosted, LlmRequest, OpsRequest, OptimizeRequest, RunRequest,
+    DiffRequest, ExplainRequest, Hosted, LlmRequest, OpsRequest, OptimizeRequest, RulesRequest, RunRequest,
 };
 
 use crate::commands::{
-    bisect, check, completions, convert, draw, inspect, package, plugin, profile, report, rules, schema,
-    verify, weights,
+    bisect, check, completions, convert, draw, inspect, package, plugin, profile, report, schema, verify,
+    weights,
 };
 use crate::exit;
 use crate::global::{ConfigArguments, Global};
@@ -59,7 +59,7 @@ pub(crate) enum Command {
     /// List the supported operators
     Ops(Hosted<OpsRequest>),
     /// List the optimizer's rules and passes, or show one in detail
-    Rules(rules::Arguments),
+    Rules(Hosted<RulesRequest>),
     /// List, inspect, check and create plugins
     Plugin(plugin::Arguments),
     /// Convert several programs into one folder with shared weights

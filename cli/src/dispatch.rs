@@ -26,7 +26,7 @@ pub(crate) fn run(command: &Command, progress: &Progress) -> CommandResult {
         Command::Report(arguments) => report::run(arguments),
         Command::Draw(arguments) => draw::run(arguments),
         Command::Ops(arguments) => ops::run(arguments, progress),
-        Command::Rules(arguments) => rules::run(arguments),
+        Command::Rules(arguments) => rules::run(arguments, progress),
         Command::Plugin(arguments) => plugin::run(arguments),
         Command::Package(arguments) => package::run(arguments, progress),
         Command::Llm(arguments) => llm::run(arguments, progress),

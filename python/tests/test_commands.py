@@ -29,6 +29,7 @@ NAMES = [
     "ops",
     "package",
     "profile",
+    "rules",
     "weights_bind",
 ]
 
@@ -286,6 +287,15 @@ def test_a_code_is_found_in_a_program():
     assert "found" not in onnxport.explain("OP301")
     with pytest.raises(onnxport.UsageError, match="unknown option `opse` for explain"):
         onnxport.explain("OP301", PROGRAM, opse=20)
+
+
+def test_a_rule_is_shown_with_its_example():
+    [rule] = onnxport.rules("negate_twice").rules
+    assert (rule["pattern"], rule["level"], rule["class"]) == ("Neg(Neg(x))", "1", "exact")
+    assert [rule[side].count("Neg(") for side in ("before", "after")] == [2, 0]
+    assert len(onnxport.rules().rules) > 100
+    with pytest.raises(onnxport.UsageError, match="unknown rule or pass `negate_thrice`"):
+        onnxport.rules("negate_thrice")
 
 
 def test_lowerings_of_decorators_count_for_commands(tmp_path):

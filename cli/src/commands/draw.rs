@@ -10,10 +10,10 @@ use onnxport_core::ir::Model;
 use onnxport_core::{pipeline, write};
 use onnxport_report::draw::{self, Folding, Scene};
 use onnxport_requests::Plugins;
+use onnxport_requests::rules::Example;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::rules;
 use crate::format::{bold, count};
 use crate::outcome::{CommandResult, Outcome};
 use crate::plugins;
@@ -127,7 +127,7 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
 fn scene(arguments: &Arguments) -> Result<Scene, Report> {
     if let Some(name) = &arguments.rule {
         let host = plugins::host(&arguments.plugins)?;
-        let (before, after) = rules::models(&host, name)?;
+        let Example { before, after, .. } = Example::named(&host, name)?;
         let sides = vec![("before".to_owned(), before), ("after".to_owned(), after)];
         return Ok(Scene::beside(name, sides));
     }

@@ -24,6 +24,7 @@ const CALLED: &[(&str, &str)] = &[
     ("ops", "Ops"),
     ("package", "Package"),
     ("profile", "Profile"),
+    ("rules", "Rules"),
     ("run", "Run"),
     ("verify", "Verify"),
     ("weights bind", "WeightsBind"),
@@ -179,7 +180,8 @@ fn signatures_are_those_of_the_command_line() {
 #[test]
 fn keywords_are_the_properties_of_requests() {
     use onnxport_requests::{
-        DiffRequest, ExplainRequest, Hosted, LlmRequest, OpsRequest, OptimizeRequest, RunRequest, object,
+        DiffRequest, ExplainRequest, Hosted, LlmRequest, OpsRequest, OptimizeRequest, RulesRequest,
+        RunRequest, object,
     };
 
     let mut cli = Cli::command();
@@ -190,7 +192,7 @@ fn keywords_are_the_properties_of_requests() {
         ("explain", object::properties::<Hosted<ExplainRequest>>()),
         ("ops", object::properties::<Hosted<OpsRequest>>()),
         ("report", object::properties::<crate::commands::report::Arguments>()),
-        ("rules", object::properties::<crate::commands::rules::Arguments>()),
+        ("rules", object::properties::<Hosted<RulesRequest>>()),
         ("schema", object::properties::<crate::commands::schema::Arguments>()),
         ("bisect", object::properties::<crate::commands::bisect::Arguments>()),
         ("check", object::properties::<crate::commands::check::Arguments>()),

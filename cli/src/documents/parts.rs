@@ -2,6 +2,8 @@
 
 use onnxport_core::host::{Manifest, Plugin, PluginOption, Source, WeightsPlugin};
 use onnxport_core::onnx::{Port, State};
+use onnxport_core::optimise::{Bound, Class, Listed};
+use onnxport_requests::rules::{Applied, KnownRule};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -47,42 +49,69 @@ pub(crate) struct UncheckedJson {
 /// A rule or a pass of the optimizer.
 #[derive(Debug, JsonSchema, Serialize)]
 pub(crate) struct RuleJson {
-    pub(crate) name: String,
-    pub(crate) kind: String,
-    pub(crate) plugin: String,
-    pub(crate) documentation: String,
+    name: String,
+    kind: String,
+    plugin: String,
+    documentation: String,
     /// How exact it is.
-    pub(crate) class: Option<String>,
+    class: Option<String>,
     /// The target, if it is for one target only.
-    pub(crate) target: Option<String>,
-    pub(crate) bound: Option<BoundJson>,
+    target: Option<String>,
+    bound: Option<BoundJson>,
     /// The lowest level at which it runs.
-    pub(crate) level: Option<String>,
-    pub(crate) min_opset: i64,
-    pub(crate) max_opset: Option<i64>,
-    pub(crate) pattern: Option<String>,
+    level: Option<String>,
+    min_opset: i64,
+    max_opset: Option<i64>,
+    pattern: Option<String>,
     /// An example, and the result.
-    pub(crate) before: Option<String>,
-    pub(crate) after: Option<String>,
-    pub(crate) applied: AppliedJson,
+    before: Option<String>,
+    after: Option<String>,
+    applied: Applied,
     /// The rules of the same priority that are tried before, and may match at the same node.
-    pub(crate) tried_after: Vec<String>,
-}
-
-/// The number of test models in which a rule was applied, and of its applications.
-#[derive(Debug, JsonSchema, Serialize)]
-pub(crate) struct AppliedJson {
-    pub(crate) models: u64,
-    pub(crate) places: u64,
+    tried_after: Vec<String>,
 }
 
 /// The bound on the difference of results.
 #[derive(Debug, JsonSchema, Serialize)]
-pub(crate) struct BoundJson {
-    pub(crate) relative: f64,
-    pub(crate) ulps: f64,
+struct BoundJson {
+    relative: f64,
+    ulps: f64,
     /// Whether it holds for finite values only.
-    pub(crate) finite: bool,
+    finite: bool,
+}
+
+impl From<&KnownRule> for RuleJson {
+    fn from(rule: &KnownRule) -> Self {
+        let Listed { name, documentation, is_pass, class, opsets, pattern, .. } = &rule.listed;
+        let target = match class {
+            Class::Target { target, .. } => Some(target),
+            _ => None,
+        };
+        let class_name = match class {
+            Class::Unstated => None,
+            Class::Exact => Some("exact"),
+            Class::Bounded { .. } => Some("bounded"),
+            Class::Target { .. } => Some("target"),
+        };
+        let bound = class.bound().filter(|bound| !bound.is_none());
+        Self {
+            name: (*name).to_owned(),
+            kind: if *is_pass { "pass" } else { "rule" }.to_owned(),
+            plugin: rule.plugin.clone(),
+            documentation: (*documentation).to_owned(),
+            class: class_name.map(str::to_owned),
+            target: target.cloned(),
+            bound: bound.map(|Bound { relative, ulps, finite }| BoundJson { relative, ulps, finite }),
+            level: rule.level.map(|level| level.to_string()),
+            min_opset: *opsets.start(),
+            max_opset: (*opsets.end() != i64::from(u32::MAX)).then_some(*opsets.end()),
+            pattern: (!pattern.is_empty()).then(|| (*pattern).to_owned()),
+            before: rule.example.as_ref().map(|example| example.text.to_owned()),
+            after: rule.example.as_ref().map(|example| example.after.to_text()),
+            tried_after: rule.tried_after.iter().map(|name| (*name).to_owned()).collect(),
+            applied: rule.applied,
+        }
+    }
 }
 
 /// A plugin.

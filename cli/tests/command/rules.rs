@@ -114,7 +114,7 @@ fn what_was_counted_is_about_rules_that_there_are() {
     let known =
         |plugin: &str, name: &str| rules.iter().any(|rule| rule["plugin"] == plugin && rule["name"] == name);
     let counted =
-        std::fs::read_to_string(repository().join("cli/src/commands/rules/applied.txt")).expect("counts");
+        std::fs::read_to_string(repository().join("core/requests/src/rules/applied.txt")).expect("counts");
     let lines: Vec<&str> = counted.lines().skip(1).collect();
     assert!(lines.is_sorted() && lines.len() > 20, "{counted}");
     for line in lines {

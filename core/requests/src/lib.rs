@@ -153,6 +153,19 @@
 //! # }
 //! ```
 //!
+//! ```
+//! use onnxport_core::{Host, Report};
+//! use onnxport_requests::{Request, RulesRequest};
+//!
+//! # fn main() -> Result<(), Report> {
+//! let host = Host::new(&[&onnxport_optimise::ROOT, &onnxport_fusions::ROOT])?;
+//! for rule in RulesRequest::default().run(&host, &mut ())? {
+//!     println!("{} ({}): {}", rule.listed.name, rule.listed.class, rule.listed.documentation);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! A [pipeline](onnxport_core::Pipeline) takes stages of the caller:
 //!
 //! ```
@@ -224,6 +237,7 @@ pub mod profile;
 pub mod profiling;
 pub mod progress;
 pub mod reference;
+pub mod rules;
 pub mod run;
 pub mod runtime;
 pub mod target;
@@ -253,6 +267,7 @@ pub use package::{PackageRequest, Packaged};
 pub use plugins::Plugins;
 pub use profile::{ProfileRequest, Profiled};
 pub use progress::{Deadline, Progress};
+pub use rules::RulesRequest;
 pub use run::{Ran, RunRequest};
 pub use verify::{Verified, VerifyRequest};
 

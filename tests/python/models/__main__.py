@@ -16,7 +16,7 @@ from typing import Any
 from tests.python.models.registry import CACHE, load_all
 from tests.python.onnx_runtime import binary
 
-APPLIED = Path(__file__).parents[3] / "cli/src/commands/rules/applied.txt"
+APPLIED = Path(__file__).parents[3] / "core/requests/src/rules/applied.txt"
 
 
 def calls(graph_module: Any) -> Iterator[str]:

@@ -18,7 +18,7 @@ pub(super) static HOST: LazyLock<Host> = LazyLock::new(|| {
 });
 
 fn path() -> PathBuf {
-    repository().join("cli/src/commands/rules/examples.txt")
+    repository().join("core/requests/src/rules/examples.txt")
 }
 
 /// The model after this rule alone; `None` if it is not applied.

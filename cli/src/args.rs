@@ -3,12 +3,12 @@
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Parser, Subcommand};
 use onnxport_requests::{
-    DiffRequest, ExplainRequest, Hosted, LlmRequest, OpsRequest, OptimizeRequest, RulesRequest, RunRequest,
+    DiffRequest, DrawRequest, ExplainRequest, Hosted, LlmRequest, OpsRequest, OptimizeRequest, RulesRequest,
+    RunRequest,
 };
 
 use crate::commands::{
-    bisect, check, completions, convert, draw, inspect, package, plugin, profile, report, schema, verify,
-    weights,
+    bisect, check, completions, convert, inspect, package, plugin, profile, report, schema, verify, weights,
 };
 use crate::exit;
 use crate::global::{ConfigArguments, Global};
@@ -55,7 +55,7 @@ pub(crate) enum Command {
     /// Describe an ONNX model as a page or as data
     Report(report::Arguments),
     /// Draw the graph of a program, a model or a rule, folded by module
-    Draw(draw::Arguments),
+    Draw(Box<Hosted<DrawRequest>>),
     /// List the supported operators
     Ops(Hosted<OpsRequest>),
     /// List the optimizer's rules and passes, or show one in detail

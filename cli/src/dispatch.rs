@@ -24,7 +24,7 @@ pub(crate) fn run(command: &Command, progress: &Progress) -> CommandResult {
         Command::Profile(arguments) => profile::run(arguments, progress),
         Command::Optimize(arguments) => optimize::run(arguments, progress),
         Command::Report(arguments) => report::run(arguments),
-        Command::Draw(arguments) => draw::run(arguments),
+        Command::Draw(arguments) => draw::run(arguments, progress),
         Command::Ops(arguments) => ops::run(arguments, progress),
         Command::Rules(arguments) => rules::run(arguments, progress),
         Command::Plugin(arguments) => plugin::run(arguments),

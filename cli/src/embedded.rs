@@ -144,7 +144,7 @@ fn parse(name: &str, object: &Map<String, Value>) -> Result<args::Command, Diagn
         "completions" => Command::Completions(request("completions", object)?),
         "convert" => Command::Convert(Box::new(request("convert", object)?)),
         "diff" => Command::Diff(Box::new(request("diff", object)?)),
-        "draw" => Command::Draw(request("draw", object)?),
+        "draw" => Command::Draw(Box::new(request("draw", object)?)),
         "explain" => Command::Explain(request("explain", object)?),
         "inspect" => Command::Inspect(Box::new(request("inspect", object)?)),
         "llm" => Command::Llm(Box::new(request("llm", object)?)),

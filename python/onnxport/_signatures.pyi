@@ -583,6 +583,74 @@ class Diff(Command):
                 the command.
         """
 
+class Draw(Command):
+    def __call__(  # type: ignore[override]
+        self,
+        files: _Path | Sequence[_Path] | None = None,
+        *,
+        output: _Path | Sequence[_Path],
+        depth: _Free | None = None,
+        module: str | Sequence[str] | None = None,
+        only: str | None = None,
+        rule: str | None = None,
+        plugin: _Path | Sequence[_Path] | None = None,
+        use: str | Sequence[str] | None = None,
+        plugin_option: str | Sequence[str] | None = None,
+        project: _Path | None = None,
+        plugin_allow: _Path | None = None,
+        on_plugin_panic: Literal["continue", "stop"] | None = None,
+        json: bool | None = None,
+        quiet: bool | None = None,
+        verbose: int | None = None,
+        color: Literal["auto", "always", "never"] | None = None,
+        plugin_timeout: str | float | None = None,
+        config: _Path | bool | None = None,
+        no_config: bool | None = None,
+        preset: str | None = None,
+        unset: str | Sequence[str] | None = None,
+        print_config: bool | None = None,
+    ) -> Result:
+        """Draw the graph of a program, a model or a rule, folded by module.
+
+        Args:
+            files: A .pt2 or .onnx file, or two .onnx files to draw side by side.
+            output: The picture to write, .svg or .html; can be repeated.
+            depth: How many levels of modules to expand: at 1, top-level modules are
+                collapsed. By default, as many as stay readable.
+            module: Also expand modules whose path matches: `*` matches any characters
+                between dots, `**` any characters; can be repeated.
+            only: Draw only the module with this path.
+            rule: Draw an optimizer rule before and after, on the example that `onnxport
+                rules NAME` shows.
+            plugin: A plugin library, or a folder of libraries with manifests; can be
+                repeated. Also read from ONNXPORT_PLUGIN_PATH.
+            use: The plugin to use for an operator that several plugins lower, such as
+                aten.add.Tensor=mylib; can be repeated.
+            plugin_option: A plugin option; can be repeated. `onnxport plugin info` lists
+                them.
+            project: An onnxport.toml whose plugins to load; without this option or
+                --config, plugins in a file are ignored.
+            plugin_allow: A list of libraries that may be loaded, as id = "SHA-256"; without
+                it, every library that you name may be.
+            on_plugin_panic: What to do after a plugin panics.
+            json: Print one JSON object instead of text.
+            quiet: Print only results and problems.
+            verbose: Show notes from plugins as well as warnings; repeat it for debug
+                messages.
+            color: When to use colours.
+            plugin_timeout: Time limit for one plugin call, in seconds; does not apply to
+                running a model.
+            config: Read options from this file instead of the nearest onnxport.toml in the
+                working directory or its parents, up to the root of the repository. Also read
+                from `ONNXPORT_CONFIG`.
+            no_config: Do not read options from a file.
+            preset: Also apply the file's [preset.NAME] tables, which override the others.
+                Also read from `ONNXPORT_PRESET`.
+            unset: Reset an option to its default, ignoring the file; can be repeated.
+            print_config: Print the effective options and their origins instead of running
+                the command.
+        """
+
 class Inspect(Command):
     def __call__(  # type: ignore[override]
         self,

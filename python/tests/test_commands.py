@@ -30,6 +30,7 @@ NAMES = [
     "package",
     "profile",
     "rules",
+    "draw",
     "weights_bind",
 ]
 
@@ -296,6 +297,18 @@ def test_a_rule_is_shown_with_its_example():
     assert len(onnxport.rules().rules) > 100
     with pytest.raises(onnxport.UsageError, match="unknown rule or pass `negate_thrice`"):
         onnxport.rules("negate_thrice")
+
+
+def test_graphs_are_drawn(model, tmp_path):
+    pictures = [tmp_path / "a.svg", tmp_path / "a.html"]
+    drawn = onnxport.draw(PROGRAM, output=pictures, depth=1)
+    assert drawn.pictures == [str(path) for path in pictures]
+    assert pictures[0].read_text().startswith("<svg")
+    assert onnxport.draw(PROGRAM, output=pictures, only="fc0").nodes < drawn.nodes
+    assert onnxport.draw([model, model], output=pictures[0]).nodes % 2 == 0
+    assert onnxport.draw(rule="negate_twice", output=pictures[0]).nodes > 0
+    with pytest.raises(onnxport.UsageError, match="unsupported picture format"):
+        onnxport.draw(PROGRAM, output="a.png")
 
 
 def test_lowerings_of_decorators_count_for_commands(tmp_path):

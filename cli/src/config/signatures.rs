@@ -19,6 +19,7 @@ const CALLED: &[(&str, &str)] = &[
     ("check", "Check"),
     ("convert", "Convert"),
     ("diff", "Diff"),
+    ("draw", "Draw"),
     ("inspect", "Inspect"),
     ("llm", "Llm"),
     ("ops", "Ops"),
@@ -180,15 +181,15 @@ fn signatures_are_those_of_the_command_line() {
 #[test]
 fn keywords_are_the_properties_of_requests() {
     use onnxport_requests::{
-        DiffRequest, ExplainRequest, Hosted, LlmRequest, OpsRequest, OptimizeRequest, RulesRequest,
-        RunRequest, object,
+        DiffRequest, DrawRequest, ExplainRequest, Hosted, LlmRequest, OpsRequest, OptimizeRequest,
+        RulesRequest, RunRequest, object,
     };
 
     let mut cli = Cli::command();
     cli.build();
     let requests = [
         ("completions", object::properties::<crate::commands::completions::Arguments>()),
-        ("draw", object::properties::<crate::commands::draw::Arguments>()),
+        ("draw", object::properties::<Hosted<DrawRequest>>()),
         ("explain", object::properties::<Hosted<ExplainRequest>>()),
         ("ops", object::properties::<Hosted<OpsRequest>>()),
         ("report", object::properties::<crate::commands::report::Arguments>()),

@@ -166,6 +166,20 @@
 //! # }
 //! ```
 //!
+//! ```
+//! use onnxport_core::{Host, Report};
+//! use onnxport_requests::{DrawRequest, Request};
+//!
+//! # fn main() -> Result<(), Report> {
+//! # let program = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/mlp/mlp.pt2");
+//! let request = DrawRequest { depth: Some(2), ..DrawRequest::new(program) };
+//! let drawing = request.run(&Host::new(&[])?, &mut ())?;
+//! println!("{} nodes in {} modules", drawing.nodes(), drawing.modules());
+//! assert!(drawing.svg().contains("<svg"));
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! A [pipeline](onnxport_core::Pipeline) takes stages of the caller:
 //!
 //! ```
@@ -217,6 +231,7 @@ pub mod convert;
 pub mod converting;
 pub mod decomposing;
 pub mod diff;
+pub mod draw;
 pub mod explain;
 pub mod export;
 pub mod feeding;
@@ -258,6 +273,7 @@ pub use bisect::{BisectRequest, Bisected};
 pub use check::{CheckRequest, Obstacles};
 pub use convert::{ConvertRequest, Converted};
 pub use diff::{DiffRequest, Differences};
+pub use draw::{DrawRequest, Drawing};
 pub use explain::{ExplainRequest, Explained};
 pub use inspect::{InspectRequest, Inspected};
 pub use llm::{Exported, LlmRequest};

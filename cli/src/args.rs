@@ -3,12 +3,12 @@
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Parser, Subcommand};
 use onnxport_requests::{
-    DiffRequest, DrawRequest, ExplainRequest, Hosted, LlmRequest, OpsRequest, OptimizeRequest, RulesRequest,
-    RunRequest,
+    DiffRequest, DrawRequest, ExplainRequest, Hosted, LlmRequest, OpsRequest, OptimizeRequest, ReportRequest,
+    RulesRequest, RunRequest,
 };
 
 use crate::commands::{
-    bisect, check, completions, convert, inspect, package, plugin, profile, report, schema, verify, weights,
+    bisect, check, completions, convert, inspect, package, plugin, profile, schema, verify, weights,
 };
 use crate::exit;
 use crate::global::{ConfigArguments, Global};
@@ -53,7 +53,7 @@ pub(crate) enum Command {
     /// Read an ONNX model, check it, optimize it and write it back
     Optimize(Box<Hosted<OptimizeRequest>>),
     /// Describe an ONNX model as a page or as data
-    Report(report::Arguments),
+    Report(ReportRequest),
     /// Draw the graph of a program, a model or a rule, folded by module
     Draw(Box<Hosted<DrawRequest>>),
     /// List the supported operators

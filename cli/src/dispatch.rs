@@ -23,7 +23,7 @@ pub(crate) fn run(command: &Command, progress: &Progress) -> CommandResult {
         Command::Run(arguments) => once::run(arguments, progress),
         Command::Profile(arguments) => profile::run(arguments, progress),
         Command::Optimize(arguments) => optimize::run(arguments, progress),
-        Command::Report(arguments) => report::run(arguments),
+        Command::Report(arguments) => report::run(arguments, progress),
         Command::Draw(arguments) => draw::run(arguments, progress),
         Command::Ops(arguments) => ops::run(arguments, progress),
         Command::Rules(arguments) => rules::run(arguments, progress),

@@ -1243,6 +1243,49 @@ class Profile(Command):
                 the command.
         """
 
+class Report(Command):
+    def __call__(  # type: ignore[override]
+        self,
+        model: _Path,
+        *,
+        output: _Path | Sequence[_Path] | None = None,
+        check: _Path | Sequence[_Path] | None = None,
+        json: bool | None = None,
+        quiet: bool | None = None,
+        verbose: int | None = None,
+        color: Literal["auto", "always", "never"] | None = None,
+        plugin_timeout: str | float | None = None,
+        config: _Path | bool | None = None,
+        no_config: bool | None = None,
+        preset: str | None = None,
+        unset: str | Sequence[str] | None = None,
+        print_config: bool | None = None,
+    ) -> Result:
+        """Describe an ONNX model as a page or as data.
+
+        Args:
+            model: The ONNX model.
+            output: The report to write, .md, .json or .html, instead of Markdown on
+                standard output; can be repeated.
+            check: Check that an existing report still describes the model; can be repeated.
+            json: Print one JSON object instead of text.
+            quiet: Print only results and problems.
+            verbose: Show notes from plugins as well as warnings; repeat it for debug
+                messages.
+            color: When to use colours.
+            plugin_timeout: Time limit for one plugin call, in seconds; does not apply to
+                running a model.
+            config: Read options from this file instead of the nearest onnxport.toml in the
+                working directory or its parents, up to the root of the repository. Also read
+                from `ONNXPORT_CONFIG`.
+            no_config: Do not read options from a file.
+            preset: Also apply the file's [preset.NAME] tables, which override the others.
+                Also read from `ONNXPORT_PRESET`.
+            unset: Reset an option to its default, ignoring the file; can be repeated.
+            print_config: Print the effective options and their origins instead of running
+                the command.
+        """
+
 class Rules(Command):
     def __call__(  # type: ignore[override]
         self,

@@ -31,6 +31,7 @@ NAMES = [
     "profile",
     "rules",
     "draw",
+    "report",
     "weights_bind",
 ]
 
@@ -309,6 +310,16 @@ def test_graphs_are_drawn(model, tmp_path):
     assert onnxport.draw(rule="negate_twice", output=pictures[0]).nodes > 0
     with pytest.raises(onnxport.UsageError, match="unsupported picture format"):
         onnxport.draw(PROGRAM, output="a.png")
+
+
+def test_a_model_is_reported_and_a_report_is_checked(model, tmp_path):
+    assert onnxport.report(model).report["model"]["nodes"] > 0
+    page = tmp_path / "a.html"
+    assert onnxport.report(model, output=page).reports == [str(page)]
+    assert "describes the model" in str(onnxport.report(model, check=page))
+    page.write_text(page.read_text().replace("mlp.onnx", "net.onnx"))
+    with pytest.raises(onnxport.Error, match="does not describe the model"):
+        onnxport.report(model, check=page)
 
 
 def test_lowerings_of_decorators_count_for_commands(tmp_path):

@@ -25,6 +25,7 @@ const CALLED: &[(&str, &str)] = &[
     ("ops", "Ops"),
     ("package", "Package"),
     ("profile", "Profile"),
+    ("report", "Report"),
     ("rules", "Rules"),
     ("run", "Run"),
     ("verify", "Verify"),
@@ -182,7 +183,7 @@ fn signatures_are_those_of_the_command_line() {
 fn keywords_are_the_properties_of_requests() {
     use onnxport_requests::{
         DiffRequest, DrawRequest, ExplainRequest, Hosted, LlmRequest, OpsRequest, OptimizeRequest,
-        RulesRequest, RunRequest, object,
+        ReportRequest, RulesRequest, RunRequest, object,
     };
 
     let mut cli = Cli::command();
@@ -192,7 +193,7 @@ fn keywords_are_the_properties_of_requests() {
         ("draw", object::properties::<Hosted<DrawRequest>>()),
         ("explain", object::properties::<Hosted<ExplainRequest>>()),
         ("ops", object::properties::<Hosted<OpsRequest>>()),
-        ("report", object::properties::<crate::commands::report::Arguments>()),
+        ("report", object::properties::<ReportRequest>()),
         ("rules", object::properties::<Hosted<RulesRequest>>()),
         ("schema", object::properties::<crate::commands::schema::Arguments>()),
         ("bisect", object::properties::<crate::commands::bisect::Arguments>()),

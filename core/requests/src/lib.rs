@@ -180,6 +180,23 @@
 //! # }
 //! ```
 //!
+//! ```
+//! use onnxport_core::{Host, Report};
+//! use onnxport_requests::{ReportRequest, Reported, Request};
+//!
+//! # fn main() -> Result<(), Report> {
+//! # let folder = tempfile::tempdir().unwrap();
+//! # let (model, page) = (folder.path().join("a.onnx"), folder.path().join("a.html"));
+//! # let text = "opset 20\ngraph {\n input %x: f32[3]\n %a: f32[3] = Abs(%x)\n output %a as y\n}\n";
+//! # onnxport_core::write::write(&onnxport_core::Model::parse(text).unwrap(), &model, &Default::default())?;
+//! let request = ReportRequest { outputs: vec![page.clone()], ..ReportRequest::new(&model) };
+//! let Reported::Written { data, .. } = request.run(&Host::new(&[])?, &mut ())? else { return Ok(()) };
+//! println!("{} nodes", data["model"]["nodes"]);
+//! assert!(page.is_file());
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! A [pipeline](onnxport_core::Pipeline) takes stages of the caller:
 //!
 //! ```
@@ -252,6 +269,7 @@ pub mod profile;
 pub mod profiling;
 pub mod progress;
 pub mod reference;
+pub mod report;
 pub mod rules;
 pub mod run;
 pub mod runtime;
@@ -283,6 +301,7 @@ pub use package::{PackageRequest, Packaged};
 pub use plugins::Plugins;
 pub use profile::{ProfileRequest, Profiled};
 pub use progress::{Deadline, Progress};
+pub use report::{ReportRequest, Reported};
 pub use rules::RulesRequest;
 pub use run::{Ran, RunRequest};
 pub use verify::{Verified, VerifyRequest};

@@ -12,6 +12,8 @@ pub use check::check;
 pub use markdown::markdown;
 pub use page::page;
 
+use std::path::Path;
+
 use onnxport_core::diagnose::render::{json_text, printable};
 use onnxport_core::inspect::ModelParts;
 use serde_json::{Map, Value, json};
@@ -32,6 +34,18 @@ pub enum Form {
     Markdown,
     /// A page that one looks at.
     Html,
+}
+
+impl Form {
+    /// Returns the form of a report in the file `path`, by its extension: .json, .md or .html.
+    pub fn from_path(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()? {
+            "json" => Some(Self::Json),
+            "md" => Some(Self::Markdown),
+            "html" => Some(Self::Html),
+            _ => None,
+        }
+    }
 }
 
 /// The data of a report of the model called `name`: what it consists of, if there is one, and what `convert --json`

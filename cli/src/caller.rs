@@ -6,7 +6,7 @@ use std::time::Duration;
 use onnxport_core::bisect::modules::{Caller as Python, Tell};
 use onnxport_core::diagnose::Diagnostic;
 use onnxport_core::write;
-use onnxport_requests::progress::{Deadline as Watched, Progress as Caller, Restart};
+use onnxport_requests::progress::{Deadline as Watched, Progress as Caller, Restart, StartProbe};
 
 use crate::deadline::Deadline;
 use crate::format::plain;
@@ -50,6 +50,10 @@ impl Caller for Progress {
 
     fn restart(&self) -> Restart {
         plugins::restart
+    }
+
+    fn probe(&self) -> Result<StartProbe, Diagnostic> {
+        plugins::probe()
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn run(command: &Command, progress: &Progress) -> CommandResult {
         Command::Draw(arguments) => draw::run(arguments, progress),
         Command::Ops(arguments) => ops::run(arguments, progress),
         Command::Rules(arguments) => rules::run(arguments, progress),
-        Command::Plugin(arguments) => plugin::run(arguments),
+        Command::Plugin(arguments) => plugin::run(arguments, progress),
         Command::Package(arguments) => package::run(arguments, progress),
         Command::Llm(arguments) => llm::run(arguments, progress),
         Command::Weights(arguments) => weights::run(arguments, progress),

@@ -4,11 +4,13 @@
 use std::process::Command;
 use std::sync::OnceLock;
 
+use onnxport_check::Probe;
 use onnxport_core::diagnose::{Code, Diagnostic, Report};
 use onnxport_core::host::{Absent, Host, PluginRoot, Search};
 use onnxport_core::session::HOST_ROOT;
 use onnxport_core::verify::Executor;
 use onnxport_requests::Plugins;
+use onnxport_requests::progress::StartProbe;
 use onnxport_requests::runtime::{ORT, Running, RuntimeOptions};
 
 use crate::again;
@@ -68,6 +70,19 @@ pub(crate) fn restart() -> Result<Command, Diagnostic> {
     let mut command = again::command(Code::VERIFY_NO_EXECUTOR)?;
     command.args(["plugin", "serve"]);
     Ok(command)
+}
+
+/// Returns the function that creates the command of a process for a step of `plugin check`: this program again, with
+/// `plugin probe`.
+pub(crate) fn probe() -> Result<StartProbe, Diagnostic> {
+    let found = again::command(Code::PLUGIN_CHECK)?;
+    Ok(Box::new(move |probe: &Probe| {
+        let mut command = Command::new(found.get_program());
+        command.args(found.get_args()).args(["plugin", "probe"]).arg(&probe.library);
+        command.args(["--name", &probe.name]).arg("--journal").arg(&probe.journal);
+        command.args(["--skip", &probe.skip.to_string()]);
+        command
+    }))
 }
 
 /// The work of a process created with [`restart`].

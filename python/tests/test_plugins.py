@@ -80,3 +80,21 @@ def test_optimize_takes_plugins(library, tmp_path):
 def test_a_plugin_that_is_not_there_is_an_error(tmp_path):
     with pytest.raises(onnxport.Error, match=r"none\.so"):
         onnxport.export(torch.nn.ReLU(), (X,), plugins=[tmp_path / "none.so"])
+
+
+def test_plugins_are_listed_inspected_and_checked(library):
+    listed = onnxport.plugin_list(plugin=library)
+    known = {plugin["id"]: plugin for plugin in listed.plugins}
+    assert known["aten"]["lowerings"] > 100
+    assert known["cexample"]["library"] == str(library)
+    found = onnxport.plugin_info(library)
+    assert (found.id, found.provides) == ("cexample", known["cexample"]["provides"])
+    assert len(found.sha256) == 64
+    assert "cexample" in str(found)
+    with pytest.raises(onnxport.FileError, match="plugin library not found"):
+        onnxport.plugin_info("no.so")
+    checked = onnxport.plugin_check(library)
+    assert checked.passed > 0
+    assert checked.failed == 0, checked
+    with pytest.raises(onnxport.UsageError, match="`timeout` is 0"):
+        onnxport.plugin_check(library, timeout=0)

@@ -24,6 +24,9 @@ const CALLED: &[(&str, &str)] = &[
     ("llm", "Llm"),
     ("ops", "Ops"),
     ("package", "Package"),
+    ("plugin check", "PluginCheck"),
+    ("plugin info", "PluginInfo"),
+    ("plugin list", "PluginList"),
     ("profile", "Profile"),
     ("report", "Report"),
     ("rules", "Rules"),
@@ -183,7 +186,8 @@ fn signatures_are_those_of_the_command_line() {
 fn keywords_are_the_properties_of_requests() {
     use onnxport_requests::{
         DiffRequest, DrawRequest, ExplainRequest, Hosted, LlmRequest, OpsRequest, OptimizeRequest,
-        ReportRequest, RulesRequest, RunRequest, object,
+        PluginCheckRequest, PluginInfoRequest, PluginListRequest, ReportRequest, RulesRequest, RunRequest,
+        object,
     };
 
     let mut cli = Cli::command();
@@ -196,6 +200,9 @@ fn keywords_are_the_properties_of_requests() {
         ("report", object::properties::<ReportRequest>()),
         ("rules", object::properties::<Hosted<RulesRequest>>()),
         ("schema", object::properties::<crate::commands::schema::Arguments>()),
+        ("plugin check", object::properties::<PluginCheckRequest>()),
+        ("plugin info", object::properties::<PluginInfoRequest>()),
+        ("plugin list", object::properties::<Hosted<PluginListRequest>>()),
         ("bisect", object::properties::<crate::commands::bisect::Arguments>()),
         ("check", object::properties::<crate::commands::check::Arguments>()),
         ("convert", object::properties::<crate::commands::convert::Arguments>()),

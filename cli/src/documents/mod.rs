@@ -28,6 +28,7 @@ use onnxport_core::{Run, WritePlan, taps};
 use onnxport_requests::explain::ExplainedCode;
 use onnxport_requests::inspect::Row;
 use onnxport_requests::ops::SupportedOp;
+use onnxport_requests::plugin::{LibraryInfo, PluginInfo};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
@@ -108,7 +109,7 @@ fields! {
     REPORT { "report": ReportJson }
     OPS { "ops": Vec<SupportedOp> }
     RULES { "rules": Vec<RuleJson> }
-    PLUGINS { "plugins": Vec<PluginJson>, "absent": Vec<Absent> }
+    PLUGINS { "plugins": Vec<PluginInfo>, "absent": Vec<Absent> }
     PROBED {
         "library": String,
         "passed": usize,
@@ -210,7 +211,7 @@ pub(crate) fn schema(name: &str) -> Option<Value> {
             properties.insert("models".to_owned(), json!({ "type": "array", "items": model }));
         }
         "plugin info" => {
-            let library = generator.root_schema_for::<LibraryJson>().to_value();
+            let library = generator.root_schema_for::<LibraryInfo>().to_value();
             for (key, value) in library["properties"].as_object().into_iter().flatten() {
                 properties.insert(key.clone(), value.clone());
             }

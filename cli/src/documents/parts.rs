@@ -1,6 +1,5 @@
 //! The parts of documents that are not types of the library.
 
-use onnxport_core::host::{Manifest, Plugin, PluginOption, Source, WeightsPlugin};
 use onnxport_core::onnx::{Port, State};
 use onnxport_core::optimise::{Bound, Class, Listed};
 use onnxport_requests::rules::{Applied, KnownRule};
@@ -112,69 +111,6 @@ impl From<&KnownRule> for RuleJson {
             applied: rule.applied,
         }
     }
-}
-
-/// A plugin.
-#[derive(Debug, JsonSchema, Serialize)]
-pub(crate) struct PluginJson {
-    id: String,
-    version: String,
-    description: String,
-    /// The revision of the contract that it was built with.
-    contract: String,
-    /// The interfaces that it provides.
-    provides: Vec<String>,
-    /// The number of its lowerings.
-    lowerings: usize,
-    tensors: Vec<String>,
-    transforms: Vec<String>,
-    quantisers: Vec<QuantiserJson>,
-    options: Vec<PluginOption>,
-    source: Source,
-    library: Option<String>,
-    replaces_linked: bool,
-}
-
-/// A quantiser, which chooses scales and codes of weights.
-#[derive(Debug, JsonSchema, Serialize)]
-struct QuantiserJson {
-    name: String,
-    doc: String,
-}
-
-impl From<&Plugin> for PluginJson {
-    fn from(plugin: &Plugin) -> Self {
-        let weights = || plugin.weights.iter();
-        let quantiser =
-            |(name, doc): (&str, &str)| QuantiserJson { name: name.to_owned(), doc: doc.to_owned() };
-        Self {
-            id: plugin.id.to_owned(),
-            version: plugin.version.to_owned(),
-            description: plugin.description.to_owned(),
-            contract: plugin.contract.to_string(),
-            provides: plugin.provides.iter().map(|name| (*name).to_owned()).collect(),
-            lowerings: plugin.lowering.map_or(0, |table| table.entries.len()),
-            tensors: weights().flat_map(WeightsPlugin::tensors).map(str::to_owned).collect(),
-            transforms: weights().flat_map(WeightsPlugin::transforms).map(str::to_owned).collect(),
-            quantisers: weights().flat_map(WeightsPlugin::quantisers).map(quantiser).collect(),
-            options: plugin.options.clone(),
-            source: plugin.source,
-            library: plugin.library.as_ref().map(|path| path.display().to_string()),
-            replaces_linked: plugin.replaces_linked,
-        }
-    }
-}
-
-/// A library that holds a plugin.
-#[derive(Debug, JsonSchema, Serialize)]
-pub(crate) struct LibraryJson {
-    #[serde(flatten)]
-    pub(crate) plugin: PluginJson,
-    pub(crate) sha256: String,
-    /// The system that it was built for.
-    pub(crate) target: String,
-    /// The manifest beside it.
-    pub(crate) manifest: Option<Manifest>,
 }
 
 /// The effective options of a file, or all effective options.

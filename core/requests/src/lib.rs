@@ -197,6 +197,30 @@
 //! # }
 //! ```
 //!
+//! ```
+//! use onnxport_core::{Host, Report};
+//! use onnxport_requests::{PluginListRequest, Request};
+//!
+//! # fn main() -> Result<(), Report> {
+//! let host = Host::new(&[&onnxport_aten::ROOT, &onnxport_reference::ROOT])?;
+//! for plugin in PluginListRequest::default().run(&host, &mut ())?.plugins {
+//!     println!("{} {}: {}", plugin.id, plugin.version, plugin.provides.join(", "));
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! ```no_run
+//! use onnxport_core::{Host, Report};
+//! use onnxport_requests::{PluginInfoRequest, Request};
+//!
+//! # fn main() -> Result<(), Report> {
+//! let found = PluginInfoRequest::new("libmine.so").run(&Host::new(&[])?, &mut ())?;
+//! println!("{} {} for {}", found.plugin.id, found.plugin.version, found.target);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! A [pipeline](onnxport_core::Pipeline) takes stages of the caller:
 //!
 //! ```
@@ -263,6 +287,7 @@ pub mod ops;
 pub mod optimize;
 pub mod optimizing;
 pub mod package;
+pub mod plugin;
 pub mod plugins;
 pub mod precision;
 pub mod profile;
@@ -298,6 +323,7 @@ pub use llm::{Exported, LlmRequest};
 pub use ops::OpsRequest;
 pub use optimize::{OptimizeRequest, Optimized};
 pub use package::{PackageRequest, Packaged};
+pub use plugin::{PluginCheckRequest, PluginInfoRequest, PluginListRequest};
 pub use plugins::Plugins;
 pub use profile::{ProfileRequest, Profiled};
 pub use progress::{Deadline, Progress};

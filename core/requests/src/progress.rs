@@ -4,12 +4,16 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+use onnxport_check::Probe;
 use onnxport_core::bisect::modules::{Caller, Tell};
 use onnxport_core::diagnose::{Code, Diagnostic};
 use onnxport_core::write;
 
 /// Creates the command of a process that calls [`onnxport_core::verify::serve`].
 pub type Restart = fn() -> Result<Command, Diagnostic>;
+
+/// Creates the command of a process that calls [`onnxport_check::probe`].
+pub type StartProbe = Box<dyn Fn(&Probe) -> Command>;
 
 /// A caller that observes a command. The defaults are those of a caller that shows nothing, never cancels the work, and
 /// whose process must neither end nor start again; `()` is one.
@@ -61,11 +65,22 @@ pub trait Progress {
 
     /// Returns the function that creates the command of a process for an isolated runtime.
     fn restart(&self) -> Restart {
-        || {
-            let message = "this process is another program's, which cannot be started once more";
-            Err(Diagnostic::error(Code::USAGE, message))
-        }
+        || Err(not_ours())
     }
+
+    /// Returns the function that creates the command of a process for a step of checking a plugin.
+    ///
+    /// # Errors
+    /// `OP001` if the process cannot be started once more.
+    fn probe(&self) -> Result<StartProbe, Diagnostic> {
+        Err(not_ours())
+    }
+}
+
+/// The error of a caller whose process is another program's.
+fn not_ours() -> Diagnostic {
+    let message = "this process is another program's, which cannot be started once more";
+    Diagnostic::error(Code::USAGE, message)
 }
 
 /// A time limit in effect until this is dropped.

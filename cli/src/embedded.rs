@@ -1,7 +1,7 @@
 //! The commands inside another program, which keeps control of its signals, its streams and its exit.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
@@ -53,17 +53,17 @@ pub fn command(name: &str, options: &str, watch: &Watch) -> CommandResult {
     })
 }
 
-/// Returns the page about an export of `name`: about the report `said`, an object of `convert --json`, and about the
-/// model in a file, if one was written.
+/// Returns the page about a failed export of `name`: about the report `said`, an object of `convert --json`.
 ///
 /// # Errors
-/// Those of a model that cannot be read.
-pub fn page(name: &str, said: &Value, model: Option<&Path>) -> Result<String, Outcome> {
-    guarded(|| {
-        let parts = model.map(ModelParts::read).transpose()?;
-        let data = model::data(name, parts.as_ref(), Some(said));
-        Ok(render::printable(&model::render(&data, Form::Html)).into_owned())
-    })
+/// A defect.
+pub fn page(name: &str, said: &Value) -> Result<String, Outcome> {
+    guarded(|| Ok(render_page(name, said, None)))
+}
+
+fn render_page(name: &str, said: &Value, model: Option<&ModelParts>) -> String {
+    let data = model::data(name, model, Some(said));
+    render::printable(&model::render(&data, Form::Html)).into_owned()
 }
 
 /// Verifies the model in a file against a program in memory, which `runs` executes, as `onnxport verify` does;
@@ -306,6 +306,21 @@ impl Exported {
             let options = WriteOptions { progress: Some(Arc::new(bar)), ..options };
             write::message(model, &options, &mut bytes)?;
             Ok(bytes)
+        })
+    }
+
+    /// Returns the page about the model as it is written to the file `name`.onnx, and about the report `said`, an object
+    /// of `convert --json`. `options` are those of [`save`](Self::save). Nothing is written.
+    ///
+    /// # Errors
+    /// Those of planning the file.
+    pub fn page(&self, name: &str, said: &Value, options: &str) -> Result<String, Outcome> {
+        let writing = self.writing(options)?;
+        guarded(|| {
+            let path = PathBuf::from(format!("{name}.onnx"));
+            let options = Unwritten::write_options(self.options(), &writing);
+            let file = write::preview(&self.program().converted.model, &path, &options)?;
+            Ok(render_page(name, said, Some(&ModelParts::from_file(&file)?)))
         })
     }
 

@@ -175,6 +175,12 @@ class Model:
         `max_memory`, `plan` and so on. Returns the output of `onnxport convert --json`.
         """
 
+    def page(self, name: str, said: str, options: str) -> str:
+        """Return the page about the model as `save` writes it to `name`.onnx, without writing it.
+
+        `said` is the output of `convert --json`.
+        """
+
     def to_bytes(self, options: str = "{}", *, limit: int | None = None) -> bytes:
         """Make one message of the model with its weights, of at most `limit` bytes.
 
@@ -216,8 +222,8 @@ def command(
     Returns its output with `--json`, and its output without it under `printed`.
     """
 
-def page(name: str, said: str, model: str | os.PathLike[str] | None = None) -> str:
-    """Return the page about an export: the output of `convert --json`, and the model in a file."""
+def page(name: str, said: str) -> str:
+    """Return the page about a failed export: `said` is the output of `convert --json`."""
 
 def describe(name: str) -> str:
     """Describe a command: `about`, and `arguments`.

@@ -110,13 +110,11 @@ fn command(
     Ok(error::said(&outcome, name))
 }
 
-/// Returns the page about an export of `name`: about the report `said`, an object of `convert --json`, and about the
-/// model at `model`, if one was written.
+/// Returns the page about a failed export of `name`: about the report `said`, an object of `convert --json`.
 #[pyfunction]
-#[pyo3(signature = (name, said, model=None))]
-fn page(py: Python<'_>, name: String, said: &str, model: Option<PathBuf>) -> PyResult<String> {
+fn page(py: Python<'_>, name: String, said: &str) -> PyResult<String> {
     let said = serde_json::from_str(said).map_err(|error| PyValueError::new_err(error.to_string()))?;
-    work::run(py, None, move |_| onnxport::page(&name, &said, model.as_deref()))
+    work::run(py, None, move |_| onnxport::page(&name, &said))
 }
 
 /// Returns the result of `onnxport.pieces(path, **options)` as JSON; `options` are JSON. `tell` receives each step as

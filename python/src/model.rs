@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use onnxport::Exported;
 use onnxport_core::tensor::LazyTensor;
 use onnxport_core::write;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -68,6 +69,14 @@ impl Model {
         work::run(py, progress, move |watch| {
             Ok(exported.save(&path, &options, watch)?.json("convert").to_string())
         })
+    }
+
+    /// Returns the page about the model as `save` writes it to the file `name`.onnx, and about the report `said`, an
+    /// object of `convert --json`. `options` are those of `save`.
+    fn page(&self, py: Python<'_>, name: String, said: &str, options: String) -> PyResult<String> {
+        let said = serde_json::from_str(said).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let exported = self.exported.clone();
+        work::run(py, None, move |_| exported.page(&name, &said, &options))
     }
 
     /// Returns the model with its weights as one message, of at most `limit` bytes. `options` are those about

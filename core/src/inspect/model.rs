@@ -49,8 +49,15 @@ impl ModelSummary {
     /// # Errors
     /// `OP101` and `OP110` for a file that is not readable or not a model.
     pub fn read(path: &Path) -> Result<Self, Diagnostic> {
-        let file = OnnxFile::open(path)?;
-        let signature = Signature::of(&file)?;
+        Self::from_file(&OnnxFile::open(path)?)
+    }
+
+    /// Describes a file that was read.
+    ///
+    /// # Errors
+    /// `OP110` for damaged metadata.
+    pub fn from_file(file: &OnnxFile) -> Result<Self, Diagnostic> {
+        let signature = Signature::of(file)?;
         let model = &file.proto;
         let called = |f: &FunctionProto| Some(format!("{}::{}", f.domain.as_deref()?, f.name.as_deref()?));
         let functions: Vec<String> = model.functions.iter().filter_map(called).collect();

@@ -145,9 +145,16 @@ impl ModelParts {
     /// # Errors
     /// `OP101` and `OP110` for a file that is not readable or not a model.
     pub fn read(path: &Path) -> Result<Self, Diagnostic> {
-        let summary = ModelSummary::read(path)?;
-        let file = OnnxFile::open(path)?;
-        let weights = WeightParts::from(&WeightTable::read_model(path)?);
+        Self::from_file(&OnnxFile::open(path)?)
+    }
+
+    /// Describes a file that was read.
+    ///
+    /// # Errors
+    /// `OP110` for damaged metadata.
+    pub fn from_file(file: &OnnxFile) -> Result<Self, Diagnostic> {
+        let summary = ModelSummary::from_file(file)?;
+        let weights = WeightParts::from(&WeightTable::from(file));
         let nodes = file.graph().map(|graph| graph.node.as_slice()).unwrap_or_default();
         let graph = graph(nodes);
         let mut modules: BTreeMap<&str, ModuleParts> = BTreeMap::new();
@@ -222,4 +229,38 @@ fn graph(nodes: &[NodeProto]) -> Vec<NodePart> {
         NodePart { name: name.unwrap_or_default().to_owned(), operator, module, source, reads, takes }
     };
     nodes.iter().map(part).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::write::{self, ExternalData, WriteOptions};
+
+    /// A model that was not written yet has the parts of the file.
+    #[test]
+    fn a_preview_is_the_file() {
+        let numbers = (0..2048).map(|n| n.to_string()).collect::<Vec<_>>().join(", ");
+        let text = format!(
+            "opset 20\ngraph {{\n input %x: f32[2048]\n constant %w: f32[2048] = [{numbers}]\n \
+             %a: f32[2048] = Add(%x, %w)\n output %a as y\n}}\n"
+        );
+        let model = crate::Model::parse(&text).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("m.onnx");
+        for external_data in [ExternalData::Inline, ExternalData::External] {
+            let options = WriteOptions { external_data, ..WriteOptions::default() };
+            let preview = ModelParts::from_file(&write::preview(&model, &path, &options).unwrap()).unwrap();
+            assert!(!path.exists());
+            write::write(&model, &path, &options).unwrap();
+            let written = ModelParts::read(&path).unwrap();
+            let json = |parts: &ModelParts| serde_json::to_value(parts).unwrap();
+            assert_eq!(json(&preview), json(&written));
+            assert_eq!(written.weights.bytes, 4 * 2048);
+            assert_eq!(
+                written.summary.data_files.len(),
+                usize::from(external_data == ExternalData::External)
+            );
+            std::fs::remove_file(&path).unwrap();
+        }
+    }
 }

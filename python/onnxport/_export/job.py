@@ -232,7 +232,7 @@ class Job:
         if path.suffix == ".sarif":
             path.write_text(_diagnostics.sarif(self._found(error), os.getcwd()), encoding="utf-8")
         elif path.suffix == ".html":
-            text = pages.page(path, self.program, self._found(error))
+            text = pages.page(path.stem, self.program, self._found(error))
             path.write_text(text, encoding="utf-8")
         else:
             text = markdown.report(self.program, self.seconds, error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -172,7 +172,7 @@ class HeldModel:
                 serializer, path, self, include_initializers, keep_initializers_as_inputs
             )
             return {}
-        beside = external_data or self.most_bytes > LARGEST_INLINE
+        beside = external_data or self._is_large
         edited = self._edited
         if edited is not None:
             if options:
@@ -190,6 +190,17 @@ class HeldModel:
             made = self._written(include_initializers, keep_initializers_as_inputs)
             written: dict[str, Any] = json.loads(made.save(os.fspath(path), json.dumps(given)))
         return written
+
+    def report_page(self, name: str, report: Mapping[str, Any]) -> str:
+        """Return the page about the model, as `save` writes it to `name`.onnx, and `report`."""
+        options = {"external_data": "external" if self._is_large else "inline"}
+        with public_errors():
+            return self._made.page(name, json.dumps(report), json.dumps(options))
+
+    @property
+    def _is_large(self) -> bool:
+        """Whether weights go into a file beside the model by default."""
+        return self.most_bytes > LARGEST_INLINE
 
     @property
     def unchanged(self) -> _native.Model | None:

@@ -4,6 +4,7 @@ import io
 import json
 import subprocess
 import sys
+import tempfile
 import warnings
 from pathlib import Path
 
@@ -371,8 +372,14 @@ class TestArtifacts:
         assert page.startswith("<!DOCTYPE html>")
         for part in ("<title>net</title>", "f32[5, 3]", "Operator sets"):
             assert part in page
-        # The model that it is about was made for it alone.
         assert list(path.parent.iterdir()) == [path]
+
+    def test_a_page_describes_the_written_model(self, net, tmp_path, monkeypatch):
+        model, page = tmp_path / "net.onnx", tmp_path / "net.html"
+        # The page needs no copy of the model in a file.
+        monkeypatch.setattr(tempfile, "mkdtemp", None)
+        onnxport.export(net, (torch.randn(5, 3),), model, report=page, external_data=False)
+        assert "describes the model" in str(onnxport.report(model, check=page))
 
     def test_a_page_of_failure(self, tmp_path):
         path = tmp_path / "sum.html"

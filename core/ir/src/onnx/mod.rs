@@ -56,7 +56,19 @@ impl OnnxFile {
     /// that cannot be: extents below zero, bytes that do not fit their shape, data outside of the
     /// model's folder.
     pub fn open(path: &Path) -> Result<Self, Diagnostic> {
-        let mut file = Self::declarations(path)?;
+        Self::declarations(path)?.with_weights()
+    }
+
+    /// Reads the file at `path` from its contents.
+    ///
+    /// # Errors
+    /// `OP110` as of [`open`](Self::open).
+    pub fn from_message(path: &Path, message: Bytes) -> Result<Self, Diagnostic> {
+        Self::decode(path, message)?.with_weights()
+    }
+
+    fn with_weights(self) -> Result<Self, Diagnostic> {
+        let mut file = self;
         let read = |tensor: &TensorProto| Weight::read(tensor).map_err(|why| file.about(tensor.name(), &why));
         let main = file.proto.graph.iter().flat_map(|graph| &graph.initializer);
         let weights = main.map(read).collect::<Result<_, _>>()?;
@@ -71,7 +83,11 @@ impl OnnxFile {
         let file = MappedFile::open(path).map_err(|e| {
             Diagnostic::error(Code::READ_IO, format!("cannot read `{}`: {e}", path.display()))
         })?;
-        let proto = ModelProto::decode(Bytes::from_owner(file)).map_err(|e| invalid(path, &e.to_string()))?;
+        Self::decode(path, Bytes::from_owner(file))
+    }
+
+    fn decode(path: &Path, message: Bytes) -> Result<Self, Diagnostic> {
+        let proto = ModelProto::decode(message).map_err(|e| invalid(path, &e.to_string()))?;
         if proto.graph.is_none() {
             return Err(invalid(path, "it has no graph"));
         }

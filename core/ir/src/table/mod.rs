@@ -53,7 +53,7 @@ impl WeightTable {
     /// # Errors
     /// `OP101` and `OP110` for a file that is not readable or not a model.
     pub fn read_model(path: &Path) -> Result<Self, Diagnostic> {
-        Ok(model::table(&OnnxFile::declarations(path)?))
+        Ok(Self::from(&OnnxFile::declarations(path)?))
     }
 
     /// Fails if the bytes of a tensor are unavailable: they lie outside of the model's folder or beyond the end of
@@ -84,5 +84,12 @@ impl WeightTable {
         });
         let diagnostics: Vec<Diagnostic> = diagnostics.collect();
         if diagnostics.is_empty() { Ok(()) } else { Err(Report { diagnostics, ..Report::default() }) }
+    }
+}
+
+impl From<&OnnxFile> for WeightTable {
+    /// The initializers of a model, including those of nested graphs; the same as of [`WeightTable::read_model`].
+    fn from(file: &OnnxFile) -> Self {
+        model::table(file)
     }
 }

@@ -6,10 +6,12 @@ use std::path::Path;
 use super::encode::{Encoder, Message};
 use super::names::Names;
 use super::plan::{self, Plan, Weight};
+use super::publish::Target;
 use super::stream::{self, Meter, Out};
 use super::{ExternalData, WriteOptions, summary, unbound};
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::ir::Model;
+use crate::onnx::OnnxFile;
 use crate::tensor::{Error, LazyTensor};
 
 /// Returns the length in bytes of the message that [`message()`] writes.
@@ -32,6 +34,22 @@ pub fn message(model: &Model, options: &WriteOptions, out: &mut (dyn Write + Sen
         let meter = Meter::new(message.len()?, options.progress.clone(), memory);
         message.write(&mut Out::Stream(out), &meter).map_err(|error| unwritten(&error).into())
     })
+}
+
+/// Returns the model file that [`write()`](super::write) writes to `path`, with zeros for the bytes of weights. Nothing
+/// is written, and `path` need not be writable.
+///
+/// # Errors
+/// `OP602` if the model does not fit a protobuf message, `OP616` if it cannot state the name of a data file, and errors
+/// of reading weights to compare them.
+pub fn preview(model: &Model, path: &Path, options: &WriteOptions) -> Result<OnnxFile, Report> {
+    let names = Names::for_model(model);
+    let weights = plan::weights(model, &names, options);
+    unbound::check(&weights, options)?;
+    let places = Plan::for_weights(&weights, path, options)?;
+    let data_names = Target::new(path, places.files.len()).data_names()?;
+    let message = Encoder::new(model, options).model(&names, &weights, &places, &data_names);
+    Ok(OnnxFile::from_message(path, message.outline()?)?)
 }
 
 /// The tensors that [`message()`] leaves out without initializers, by their names and in order.

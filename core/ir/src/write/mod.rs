@@ -52,7 +52,7 @@ use crate::trace;
 
 use checking::Checking;
 
-pub use message::{left_out, message, message_len};
+pub use message::{left_out, message, message_len, preview};
 pub use package::{
     NewFolder, PACKAGE_DATA, PackageReport, UnpublishedPackage, failed_package, package, plan_package,
     refuse_existing, stage_package,

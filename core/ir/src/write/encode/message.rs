@@ -1,7 +1,8 @@
 //! An encoded model, without the bytes of its weights.
 
-use std::io::{self, Write};
+use std::io::{self, Cursor, Write};
 
+use bytes::Bytes;
 use onnxport_proto::tensor_proto::DataLocation;
 use onnxport_proto::{ModelProto, TensorProto};
 use prost::Message as _;
@@ -57,6 +58,13 @@ pub(in crate::write) fn outside(
         metadata::entry("length", len.to_string()),
     ];
     Some(head)
+}
+
+/// A part of an encoded message, in order.
+enum Part<'a> {
+    Bytes(&'a [u8]),
+    /// The bytes of a weight, and their number.
+    Weight(&'a Weight<'a>, u64),
 }
 
 /// An initializer: its message and, where they are inline, its bytes.
@@ -118,11 +126,43 @@ impl<'a> Message<'a> {
 
     /// Writes the message.
     pub(in crate::write) fn write(&self, out: &mut Out<'_>, meter: &Meter) -> io::Result<()> {
+        self.each(|part| match part {
+            Part::Bytes(bytes) => {
+                out.write_all(bytes)?;
+                meter.add(bytes.len() as u64)
+            }
+            Part::Weight(weight, _) => stream::weight(weight, out, meter),
+        })
+    }
+
+    /// Returns the message with zeros for the bytes of weights, which take no memory before they are read.
+    ///
+    /// # Errors
+    /// `OP602` as of [`len`](Self::len), or if there is no memory.
+    pub(in crate::write) fn outline(&self) -> Result<Bytes, Report> {
+        let len = self.len()?;
+        let small = || {
+            let message = format!("the model takes {len} bytes, more than this system has");
+            Diagnostic::error(Code::WRITE_SIZE, message)
+        };
+        let mut bytes = Cursor::new(vec![0; usize::try_from(len).map_err(|_| small())?]);
+        let written = self.each(|part| match part {
+            Part::Bytes(part) => bytes.write_all(part),
+            Part::Weight(_, len) => {
+                bytes.set_position(bytes.position().saturating_add(len));
+                Ok(())
+            }
+        });
+        written.map_err(|_| small())?;
+        Ok(bytes.into_inner().into())
+    }
+
+    /// Passes the parts of the message to `take`.
+    fn each(&self, mut take: impl FnMut(Part<'_>) -> io::Result<()>) -> io::Result<()> {
         let mut pending = vec![MODEL_GRAPH];
         put_varint(&mut pending, self.graph_len());
         for bytes in [self.model.as_slice(), &pending].into_iter().chain(self.graph.iter()) {
-            out.write_all(bytes)?;
-            meter.add(bytes.len() as u64)?;
+            take(Part::Bytes(bytes))?;
         }
         pending.clear();
         for part in &self.initializers {
@@ -132,12 +172,10 @@ impl<'a> Message<'a> {
             let Some((weight, len)) = part.raw else { continue };
             pending.push(TENSOR_RAW_DATA);
             put_varint(&mut pending, len);
-            out.write_all(&pending)?;
-            meter.add(pending.len() as u64)?;
+            take(Part::Bytes(&pending))?;
             pending.clear();
-            stream::weight(&weight, out, meter)?;
+            take(Part::Weight(&weight, len))?;
         }
-        out.write_all(&pending)?;
-        meter.add(pending.len() as u64)
+        take(Part::Bytes(&pending))
     }
 }

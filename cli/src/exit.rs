@@ -70,6 +70,7 @@ impl Exit {
             Code::PLUGIN_NEW,
             Code::WEIGHT_SCHEME,
             Code::WEIGHT_PATTERN,
+            Code::CAPTURE_CODE,
         ];
         if usage.contains(code) {
             return Exit::Usage;

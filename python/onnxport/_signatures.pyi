@@ -729,6 +729,7 @@ class Llm(Command):
         output: _Path,
         target: Literal["genai", "onnxruntime", "onnx"] | None = None,
         provider: Literal["cpu", "cuda", "webgpu", "dml"] | None = None,
+        code: _Path | None = None,
         context: int | None = None,
         dtype: Literal["f32", "f16"] | None = None,
         quantize: str | None = None,

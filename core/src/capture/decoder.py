@@ -1,15 +1,16 @@
 """Captures the decoder of a checkpoint for onnxport, which starts this with the user's Python.
 
-Its arguments are CHECKPOINT PARENT. `process.py`, `composed.py`, `group_query.py` and `expected.py`
-stand before it, and the first has the import of annotations for all.
+Its arguments are CHECKPOINT PARENT. `process.py` and the other scripts of this folder stand before
+it, and the first has the import of annotations for all.
 
 Messages are JSON. The request has `program`, the path of the program to write; `dtype`, `f32`,
 `f16` or null for the checkpoint's own; `last`, whether only the logits of the last token are
-wanted; `buffers`, whether caches are buffers that GroupQueryAttention writes to; and `record`,
-`inputs` for calls to run the model with, `values` for their results as well, or null; and
-`stored`, the shapes of the tensors of the checkpoint. The answers are messages with `step`, the
-work that begins, and then one with `decoder`, a description of the program, and `composed`, the
-compositions of parameters, or one with `error` and its `kind`.
+wanted; `code`, the path of a Python file to run first, or null; `buffers`, whether caches are
+buffers that GroupQueryAttention writes to; `record`, `inputs` for calls to run the model with,
+`values` for their results as well, or null; and `stored`, the shapes of the tensors of the
+checkpoint. The answers are messages with `step`, the work that begins, and then one with
+`decoder`, a description of the program, and `composed`, the compositions of parameters, or one
+with `error` and its `kind`.
 
 Parameters are fake tensors, so the capture reads and allocates no weight. Buffers, such as the
 frequencies of rotary embeddings, are real, since a checkpoint need not have them.
@@ -17,20 +18,19 @@ frequencies of rotary embeddings, are real, since a checkpoint need not have the
 
 import contextlib
 import functools
-import inspect
 import json
 import os
 import struct
 import sys
-import types
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from composed import compositions
+    from caches import shapes_of
+    from checkpoint import Checkpoint
+    from described import Described, imported
     from encoder_decoder import encoder_decoder
     from expected import record
-    from group_query import Buffered, current, use_group_query
     from process import end_with, reason, receive, write
 
 # Sizes of the captured call. They differ, so that no two dimensions are taken for one.
@@ -174,99 +174,10 @@ def model_of(config: Any, dtype: Any, mode: Any) -> Any:
         raise Refused("architecture", f"{about}: {reason(error)}") from error
 
 
-def probe(model: Any, mode: Any) -> tuple[list[list[int]], int]:
-    """Call the model without a past; return the sizes of each layer's cache, and of the logits."""
-    import torch
-    import transformers
-
-    about = f"`{type(model).__name__}` does not keep its past as keys and values of each layer"
-    if "past_key_values" not in inspect.signature(type(model).forward).parameters:
-        raise Refused("architecture", about)
-    ids, mask = torch.zeros(2, 3, dtype=torch.int64), torch.ones(2, 3, dtype=torch.int64)
-    try:
-        with mode, torch.no_grad():
-            out = model(
-                input_ids=ids,
-                attention_mask=mask,
-                past_key_values=transformers.DynamicCache(),
-                use_cache=True,
-                return_dict=True,
-            )
-        layers = out.past_key_values.layers
-    except Exception as error:
-        kinds = sorted(set(getattr(model.config, "layer_types", None) or ()) - ATTENTION)
-        why = f"it has layers of the kind `{kinds[0]}`" if kinds else reason(error)
-        raise Refused("architecture", f"{about}: {why}") from error
-    sizes = []
-    for layer in layers:
-        plain = type(layer) is transformers.cache_utils.DynamicLayer
-        keys, values = getattr(layer, "keys", None), getattr(layer, "values", None)
-        if not plain or keys is None or values is None or keys.dim() != 4 or values.dim() != 4:
-            raise Refused("architecture", f"{about}: a layer has a {type(layer).__name__}")
-        if (
-            tuple(keys.shape[:3]) != tuple(values.shape[:3])
-            or keys.shape[0] != 2
-            or keys.shape[2] != 3
-        ):
-            shapes = f"{tuple(keys.shape)} and {tuple(values.shape)} after 3 tokens of 2 texts"
-            raise Refused("architecture", f"{about}: a layer has the shapes {shapes}")
-        sizes.append([int(keys.shape[1]), int(keys.shape[3]), int(values.shape[3])])
-    if not sizes:
-        raise Refused("architecture", about)
-    return sizes, int(out.logits.shape[-1])
-
-
-def grown(past: list[Any], ids: Any, mask: Any) -> Any:
-    """Return caches that grow with each call."""
-    import torch
-    import transformers
-
-    length = past[0].shape[2]
-    for tensor in past:
-        torch._check(tensor.shape[2] == length)
-    torch._check(mask.shape[1] == ids.shape[1] + length)
-    cache = transformers.DynamicCache()
-    for layer in range(len(past) // 2):
-        cache.update(past[2 * layer], past[2 * layer + 1], layer)
-    return cache
-
-
-def forward_of(model: Any, positions: bool, last: bool, buffers: bool) -> Any:
-    """Return a `forward` whose arguments and results are tensors in the order of the interface."""
-    inner = type(model).forward
-    more: dict[str, Any] = {"logits_to_keep": 1} if last else {}
-
-    def forward(self: Any, *given: Any) -> Any:
-        ids, mask, *rest = given
-        places = {"position_ids": rest.pop(0)} if positions else {}
-        if buffers:
-            buffered = Buffered(rest, ids, mask)
-            current.append(buffered)
-            cache = buffered.cache
-        else:
-            cache = grown(rest, ids, mask)
-        out = inner(
-            self,
-            input_ids=ids,
-            attention_mask=mask,
-            past_key_values=cache,
-            use_cache=True,
-            return_dict=True,
-            **places,
-            **more,
-        )
-        if buffers:
-            return out.logits, *buffered.present()
-        kept = [part for layer in out.past_key_values.layers for part in (layer.keys, layer.values)]
-        return out.logits, *kept
-
-    return types.MethodType(forward, model)
-
-
 def capture(
     model: Any,
     mode: Any,
-    sizes: list[list[int]],
+    layers: list[dict[str, int]],
     dtype: Any,
     positions: bool,
     buffers: bool,
@@ -280,14 +191,14 @@ def capture(
         ids = torch.zeros(BATCH, SEQUENCE, dtype=torch.int64)
         given = [ids, torch.ones(BATCH, PAST + SEQUENCE, dtype=torch.int64)]
         given += [torch.zeros_like(ids)] if positions else []
-        for heads, key, value in sizes:
-            given += [torch.zeros(BATCH, heads, PAST, size, dtype=dtype) for size in (key, value)]
+        caches = shapes_of(layers, BATCH, PAST)
+        given += [torch.zeros(shape, dtype=dtype) for shape in caches]
     batch, past = Dim("batch", min=1), Dim("past", min=0, max=most)
     tokens = {0: batch, 1: Dim("sequence", min=1, max=most)}
     # A buffer may be longer than the text.
     total = Dim("total", min=1) if buffers else Dim.AUTO
     shapes = [tokens, {0: batch, 1: total}, *([tokens] if positions else [])]
-    shapes += [{0: batch, 2: past}] * (2 * len(sizes))
+    shapes += [{0: batch, 2: past} if len(shape) == 4 else {0: batch} for shape in caches]
     with torch.no_grad():
         return torch.export.export(
             model, tuple(given), dynamic_shapes=(tuple(shapes),), strict=False
@@ -353,57 +264,60 @@ def decoder(folder: str, request: dict[str, Any]) -> dict[str, Any]:
     if not hasattr(transformers.DynamicCache(), "layers"):
         about = f"transformers {transformers.__version__} is too old"
         raise Refused("packages", f"{about}: 4.56 or newer is needed")
+    code = imported(request["code"])
     send({"step": "building the model without weights"})
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    if hasattr(code, "decoder"):
+        return decoder_of(Described(folder, code.decoder, request, mode), request, mode)
     config = configuration(folder)
     stated = getattr(config, "dtype", None) or getattr(config, "torch_dtype", None)
-    dtypes = {"f32": torch.float32, "f16": torch.float16}
     name = request["dtype"] or ("f16" if stated == torch.float16 else "f32")
-    dtype = dtypes[name]
-    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    dtype = dtypes()[name]
     if getattr(config, "is_encoder_decoder", False):
         if request["last"] or request["buffers"]:
             about = f"`{config.model_type}` has an encoder and a decoder"
             raise Refused("architecture", f"{about}: logits are of all tokens, caches grow")
         return encoder_decoder(folder, config, dtype, name, mode, request, send)
-    model = model_of(config, dtype, mode)
-    sizes, vocabulary = probe(model, mode)
-    made = compositions(model, request["stored"])
-    parameters = inspect.signature(type(model).forward).parameters
-    positions = "position_ids" in parameters
-    if request["last"] and "logits_to_keep" not in parameters:
-        kind = type(model).__name__
-        raise Refused("architecture", f"`{kind}` always computes the logits of all tokens")
-    model.forward = forward_of(model, positions, request["last"], request["buffers"])
-    if request["buffers"]:
-        use_group_query(model)
+    return decoder_of(Checkpoint(folder, config, name, request, mode), request, mode)
+
+
+def dtypes() -> dict[str, Any]:
+    """Return the element types of models by name."""
+    import torch
+
+    return {"f32": torch.float32, "f16": torch.float16}
+
+
+def decoder_of(source: Any, request: dict[str, Any], mode: Any) -> dict[str, Any]:
+    """Write the program of a `Checkpoint` or `Described`; describe it."""
+    import torch
+    import transformers
+
+    model, layers, positions = source.model, source.layers, source.positions
     send({"step": "capturing the model"})
-    export = functools.partial(capture, model, mode, sizes, dtype, positions, request["buffers"])
-    program, limit = bounded(limit_of(config), export)
+    dtype = dtypes()[source.dtype]
+    export = functools.partial(capture, model, mode, layers, dtype, positions, request["buffers"])
+    program, limit = bounded(source.limit, export)
     send({"step": "saving the program"})
     torch.export.save(program, request["program"])
     uncompared = None
     if request["record"]:
         if request["record"] == "values":
             send({"step": "running the checkpoint in PyTorch"})
-        uncompared = record(folder, request, model, program, sizes, positions)
-    text = config.get_text_config() if hasattr(config, "get_text_config") else config
+        uncompared = record(source, request, program)
     described = {
-        "model_type": str(config.model_type),
         "architecture": type(model).__name__,
-        "dtype": name,
-        "layers": [{"heads": h, "key_size": k, "value_size": v} for h, k, v in sizes],
+        "dtype": source.dtype,
+        "layers": layers,
         "positions": positions,
         "uncompared": uncompared,
-        "attention_heads": getattr(text, "num_attention_heads", None),
-        "hidden_size": getattr(text, "hidden_size", None),
-        "vocabulary": vocabulary,
+        "vocabulary": source.vocabulary,
         "limit": limit,
         "ties": ties(model),
-        "prefix": getattr(model, "base_model_prefix", ""),
         "python": f"PyTorch {torch.__version__}, transformers {transformers.__version__}",
-        **generation(folder, config),
+        **source.description(),
     }
-    return {"decoder": described, "composed": made}
+    return {"decoder": described, "composed": source.composed}
 
 
 def main() -> None:

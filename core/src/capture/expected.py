@@ -3,13 +3,12 @@
 They are written beside the program, as `onnxport.save` writes them.
 """
 
-import functools
 import json
 import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from decoder import with_attention
+    from caches import shapes_of
     from process import reason
 
 # The part of the free memory that the weights may take.
@@ -43,117 +42,84 @@ def too_large(model: Any) -> str | None:
 class Calls:
     """Calls of a model, one after another, with their values if there is a model to run."""
 
-    def __init__(self, model: Any, sizes: list[list[int]], captured: Any, last: bool) -> None:
-        self.model, self.last = model, last
-        self.dtype = next(captured.parameters()).dtype
-        self.vocabulary = captured.get_input_embeddings().num_embeddings
-        self.sizes = [(heads, size) for heads, key, value in sizes for size in (key, value)]
+    def __init__(self, source: Any, model: Any) -> None:
+        self.source, self.model = source, model
+        self.dtype = next(source.model.parameters()).dtype
         self.cases: dict[str, tuple[list[Any], list[Any]]] = {}
 
-    def empty(self, texts: int, tokens: int) -> list[Any]:
+    def caches(self, texts: int, tokens: int) -> list[Any]:
         """Return caches of zeros."""
         import torch
 
-        shapes = [(texts, heads, tokens, size) for heads, size in self.sizes]
+        shapes = shapes_of(self.source.layers, texts, tokens)
         return [torch.zeros(shape, dtype=self.dtype) for shape in shapes]
 
     def call(
-        self, name: str, ids: Any, mask: Any, past: list[Any], positions: bool, buffer: int = 0
+        self, name: str, ids: Any, mask: Any, past: list[Any], buffer: int = 0
     ) -> tuple[Any, list[Any]]:
         """Record a call, with caches in buffers of this length if it is not 0.
 
         Return the most likely next tokens, and the caches.
         """
         import torch
-        import transformers
 
         places = (mask.cumsum(1) - 1).clamp(min=0)[:, -ids.shape[1] :]
+        given = [ids, mask, *([places] if self.source.positions else []), *past]
         results: list[Any] = []
-        tokens, present = ids[:, -1:], self.empty(len(ids), mask.shape[1])
+        tokens, present = ids[:, -1:], self.caches(len(ids), mask.shape[1])
         if self.model is not None:
-            cache = transformers.DynamicCache()
-            for layer in range(len(past) // 2):
-                cache.update(past[2 * layer], past[2 * layer + 1], layer)
             with torch.no_grad():
-                out = self.model(
-                    input_ids=ids,
-                    attention_mask=mask,
-                    past_key_values=cache,
-                    use_cache=True,
-                    return_dict=True,
-                    **({"position_ids": places} if positions else {}),
-                    **({"logits_to_keep": 1} if self.last else {}),
-                )
-            tokens = out.logits[:, -1:].argmax(-1)
-            layers = out.past_key_values.layers
-            present = [part for layer in layers for part in (layer.keys, layer.values)]
-            results = [out.logits, *present]
+                results = self.source.run(self.model, given)
+            logits, *present = results
+            tokens = logits[:, -1:].argmax(-1)
 
         def buffered(tensor: Any) -> Any:
             rows = max(buffer - tensor.shape[2], 0) if tensor.dim() == 4 else 0
             return torch.nn.functional.pad(tensor, (0, 0, 0, rows)) if rows else tensor
 
-        given = [ids, mask, *([places] if positions else []), *past]
         self.cases[name] = [buffered(one) for one in given], [buffered(one) for one in results]
         return tokens, present
 
-    def make(self, positions: bool, buffers: bool) -> None:
+    def make(self, buffers: bool) -> None:
         """Record a prompt, two tokens, and a part of several tokens."""
         import torch
 
         random = torch.Generator().manual_seed(0)
-        ids = torch.randint(self.vocabulary, (2, PROMPT), generator=random)
+        words = self.source.words
+        ids = torch.randint(words, (2, PROMPT), generator=random)
         mask = torch.ones_like(ids)
         # GroupQueryAttention takes padding at the end only, where results do not count.
         if not buffers:
             mask[1, : PROMPT - SHORT] = 0
-        tokens, past = self.call("prompt", ids, mask, self.empty(2, 0), positions)
+        tokens, past = self.call("prompt", ids, mask, self.caches(2, 0))
         for step in (1, 2):
             mask = torch.cat([mask, torch.ones_like(tokens)], 1)
             buffer = BUFFER if buffers and step == 2 else 0
-            tokens, past = self.call(f"token-{step}", tokens, mask, past, positions, buffer)
+            tokens, past = self.call(f"token-{step}", tokens, mask, past, buffer)
         # Several tokens behind a past: GroupQueryAttention takes them of one text only.
         texts = 1 if buffers else 2
-        ids = torch.randint(self.vocabulary, (texts, PART), generator=random)
+        ids = torch.randint(words, (texts, PART), generator=random)
         mask = torch.cat([mask[:texts], torch.ones_like(ids)], 1)
-        self.call("part", ids, mask, [one[:texts] for one in past], positions)
+        self.call("part", ids, mask, [one[:texts] for one in past])
 
 
-def loaded(folder: str, captured: Any) -> Any:
-    """Return the model with its weights."""
-    import transformers
-
-    load = functools.partial(
-        transformers.AutoModelForCausalLM.from_pretrained, folder, local_files_only=True
-    )
-    return with_attention(load, captured.config, next(captured.parameters()).dtype)
-
-
-def record(
-    folder: str,
-    request: dict[str, Any],
-    model: Any,
-    program: Any,
-    sizes: list[list[int]],
-    positions: bool,
-) -> str | None:
+def record(source: Any, request: dict[str, Any], program: Any) -> str | None:
     """Write calls, with the values of the checkpoint if it can run.
 
     Return the reason if it cannot.
     """
     wanted = request["record"] == "values"
-    missing = too_large(model) if wanted else None
-    settings = positions, request["buffers"]
+    missing = too_large(source.model) if wanted else None
     recorded = None
     if wanted and missing is None:
         try:
-            recorded = Calls(loaded(folder, model), sizes, model, request["last"])
-            recorded.make(*settings)
+            recorded = Calls(source, source.loaded())
+            recorded.make(request["buffers"])
         except Exception as error:
             recorded, missing = None, f"PyTorch does not run the checkpoint: {reason(error)}"
     if recorded is None:
-        recorded = Calls(None, sizes, model, request["last"])
-        recorded.make(*settings)
+        recorded = Calls(source, None)
+        recorded.make(request["buffers"])
     write_calls(request["program"], program, recorded.cases)
     return missing
 

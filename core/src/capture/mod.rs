@@ -24,9 +24,15 @@ use crate::weights::Composition;
 const SCRIPT: &str = concat!(
     include_str!("composed.py"),
     "\n\n",
+    include_str!("caches.py"),
+    "\n\n",
     include_str!("encoder_decoder.py"),
     "\n\n",
     include_str!("group_query.py"),
+    "\n\n",
+    include_str!("described.py"),
+    "\n\n",
+    include_str!("checkpoint.py"),
     "\n\n",
     include_str!("expected.py"),
     "\n\n",
@@ -46,6 +52,8 @@ pub struct Capture {
     pub dtype: Option<&'static str>,
     /// Compute the logits of the last token only.
     pub last: bool,
+    /// A Python file to run first, which registers or describes the model.
+    pub code: Option<PathBuf>,
     /// Keep caches in buffers that `GroupQueryAttention` writes to.
     pub buffers: bool,
     /// The calls to write to the sidecar of the program.
@@ -66,13 +74,24 @@ pub enum Record {
 
 /// The cache of a layer.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
-pub struct Layer {
-    /// The number of heads of keys and values.
-    pub heads: u64,
-    /// The size of a key.
-    pub key_size: u64,
-    /// The size of a value.
-    pub value_size: u64,
+#[serde(untagged)]
+pub enum Layer {
+    /// Keys and values of all tokens.
+    Attention {
+        /// The number of heads of keys and values.
+        heads: u64,
+        /// The size of a key.
+        key_size: u64,
+        /// The size of a value.
+        value_size: u64,
+    },
+    /// The state of a short convolution.
+    Convolution {
+        /// The number of channels.
+        channels: u64,
+        /// The number of tokens that it keeps.
+        length: u64,
+    },
 }
 
 /// A captured decoder.
@@ -166,6 +185,8 @@ enum Kind {
     Capture,
     /// transformers changes stored tensors in a way that is not known.
     Conversion,
+    /// The user's Python file fails, or its description is not one.
+    Code,
 }
 
 #[derive(Deserialize)]
@@ -229,6 +250,8 @@ fn refused(checkpoint: &Path, kind: Kind, why: String) -> Diagnostic {
         Kind::Capture => failed(&why),
         Kind::Conversion => Diagnostic::error(Code::CAPTURE_CONVERSION, format!("`{at}`: {why}"))
             .help("save the checkpoint with `save_pretrained(folder, save_original_format=False)`"),
+        Kind::Code => Diagnostic::error(Code::CAPTURE_CODE, why)
+            .help("`docs/llm.md` has an example of a model that a Python file describes"),
     }
 }
 

@@ -18,6 +18,7 @@ fn asked(answers: &[&str], script: &str) -> Result<Captured, Diagnostic> {
         program: "m.pt2".into(),
         dtype: None,
         last: false,
+        code: None,
         buffers: false,
         record: None,
         stored: BTreeMap::new(),
@@ -35,7 +36,7 @@ fn an_answer_describes_the_decoder() {
     let Captured { decoder, composed, parts } = asked(&[step, step, DECODER], "").unwrap();
     assert!(parts.is_empty());
     assert_eq!(composed["b"], Composition::Stored("a".to_owned()));
-    assert_eq!(decoder.layers, [Layer { heads: 2, key_size: 8, value_size: 8 }]);
+    assert_eq!(decoder.layers, [Layer::Attention { heads: 2, key_size: 8, value_size: 8 }]);
     assert_eq!(
         (decoder.eos.as_slice(), decoder.bos, decoder.hidden_size),
         ([2, 3].as_slice(), Some(1), None)
@@ -62,6 +63,7 @@ fn refusals_have_a_code_of_their_kind() {
             Code::CAPTURE_CONVERSION,
             "`checkpoint`: a sum",
         ),
+        (vec![r#"{"error": "no model", "kind": "code"}"#], "", Code::CAPTURE_CODE, "no model"),
         (vec![r#"{"error": "a guard", "kind": "other"}"#], "", Code::CAPTURE_FAILED, "cannot be understood"),
         (vec![], "echo 'out of luck' >&2; exit 3", Code::CAPTURE_FAILED, "with exit code 3: out of luck"),
         (vec![step, step, step, DECODER], "", Code::CAPTURE_FAILED, "interrupted"),

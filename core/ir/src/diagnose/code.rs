@@ -233,6 +233,8 @@ codes! {
     CAPTURE_PYTHON = "OP653";
     /// transformers changes the tensors of a checkpoint, while it loads them, in a way that is not known.
     CAPTURE_CONVERSION = "OP654";
+    /// The Python file of `--code` fails, or its description of a model is not one.
+    CAPTURE_CODE = "OP655";
     /// A value of a weight has no place in the type that it is to be stored in.
     WEIGHT_VALUE = "OP660";
     /// The smallest piece in which a weight can be transformed takes more memory than is allowed.

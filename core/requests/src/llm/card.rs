@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use onnxport_core::capture::Decoder;
+use onnxport_core::capture::{Decoder, Layer};
 use onnxport_core::verify::Verification;
 use onnxport_core::write::WriteReport;
 
@@ -28,10 +28,17 @@ impl Card<'_> {
         let Self { request, decoder, context, written, copied, verification } = self;
         let mut text = format!("# {} as ONNX\n\n", decoder.architecture);
         let logits = if request.last_logits { "of the last token" } else { "of all tokens" };
-        let layer = decoder.layers.first();
-        let caches = layer.map_or_else(String::new, |layer| {
-            format!("{} layers, {} heads of {}", decoder.layers.len(), layer.heads, layer.key_size)
+        let states = decoder.layers.iter().filter(|layer| matches!(layer, Layer::Convolution { .. })).count();
+        let attention = decoder.layers.iter().find_map(|layer| match layer {
+            Layer::Attention { heads, key_size, .. } => Some((heads, key_size)),
+            Layer::Convolution { .. } => None,
         });
+        let mut caches = attention.map_or_else(String::new, |(heads, size)| {
+            format!("{} layers, {heads} heads of {size}", decoder.layers.len() - states)
+        });
+        if states > 0 {
+            let _ = write!(caches, "; {states} states of convolutions");
+        }
         let unknown = || "not stated".to_owned();
         let rows = [
             ("written by", format!("onnxport {}, {}", env!("CARGO_PKG_VERSION"), decoder.python)),

@@ -28,15 +28,21 @@ const COPIED: &[&str] = &[
 /// Larger files are refused.
 const MAX_BYTES: u64 = 256 << 20;
 
-/// Fails unless `checkpoint` is a folder with a configuration.
+/// Fails unless `checkpoint` is a folder with a configuration, which `code` may stand for, and `code` is a file.
 ///
 /// # Errors
-/// `OP650`.
-pub(super) fn check(checkpoint: &Path) -> Result<(), Diagnostic> {
+/// `OP650`, `OP655`.
+pub(super) fn check(checkpoint: &Path, code: Option<&Path>) -> Result<(), Diagnostic> {
+    if let Some(code) = code.filter(|path| !path.is_file()) {
+        let message = format!("`{}` is not a file", code.display());
+        return Err(
+            Diagnostic::error(Code::CAPTURE_CODE, message).help("give the path of a Python file to `--code`")
+        );
+    }
     let at = checkpoint.display();
     let message = if !checkpoint.is_dir() {
         format!("`{at}` is not a folder")
-    } else if !checkpoint.join("config.json").is_file() {
+    } else if code.is_none() && !checkpoint.join("config.json").is_file() {
         format!("`{at}` has no config.json")
     } else {
         return Ok(());

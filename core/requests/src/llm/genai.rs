@@ -1,6 +1,6 @@
 //! The configuration that onnxruntime-genai reads.
 
-use onnxport_core::capture::Decoder;
+use onnxport_core::capture::{Decoder, Layer};
 use onnxport_core::diagnose::{Code, Diagnostic};
 use serde_json::{Map, Value, json};
 
@@ -14,22 +14,28 @@ pub(super) const FILE: &str = "genai_config.json";
 /// The kind of model that reads the interface from the configuration, whichever architecture it has.
 const KIND: &str = "decoder";
 
+/// The kind that also reads states of convolutions.
+const KIND_OF_CONVOLUTIONS: &str = "lfm2";
+
 /// Fails for a decoder that the configuration cannot describe.
 ///
 /// # Errors
 /// `OP651` for caches that differ between layers, `OP001` without a number of tokens.
 pub(super) fn check(decoder: &Decoder, context: Option<u64>) -> Result<(), Diagnostic> {
-    let mut layers = decoder.layers.iter();
-    let first = layers.next();
-    if layers.any(|layer| Some(layer) != first)
-        || first.is_some_and(|first| first.key_size != first.value_size)
-    {
-        let message = "onnxruntime-genai needs keys and values of one size in all layers";
+    let (attention, convolution): (Vec<&Layer>, Vec<&Layer>) =
+        decoder.layers.iter().partition(|layer| matches!(layer, Layer::Attention { .. }));
+    let differ = |layers: &[&Layer]| layers.iter().any(|layer| Some(layer) != layers.first());
+    let two_sizes = attention.iter().any(
+        |layer| matches!(layer, Layer::Attention { key_size, value_size, .. } if key_size != value_size),
+    );
+    if differ(&attention) || differ(&convolution) || two_sizes {
+        let message =
+            "onnxruntime-genai needs keys and values of one size in all layers, and states of one size";
         return Err(Diagnostic::error(Code::CAPTURE_ARCHITECTURE, message)
             .help("use `--target onnxruntime`, and run the model with ONNX Runtime"));
     }
     if context.is_none() {
-        let message = "config.json states no largest number of tokens";
+        let message = "the checkpoint states no largest number of tokens";
         return Err(wrong(message.to_owned()).help("give one with `--context`"));
     }
     Ok(())
@@ -37,7 +43,15 @@ pub(super) fn check(decoder: &Decoder, context: Option<u64>) -> Result<(), Diagn
 
 /// Returns the text of the file.
 pub(super) fn config(decoder: &Decoder, context: u64, provider: LlmProvider) -> String {
-    let (heads, size) = decoder.layers.first().map_or((0, 0), |layer| (layer.heads, layer.key_size));
+    let attention = decoder.layers.iter().find_map(|layer| match layer {
+        Layer::Attention { heads, key_size, .. } => Some((*heads, *key_size)),
+        Layer::Convolution { .. } => None,
+    });
+    let (heads, size) = attention.unwrap_or_default();
+    let state = decoder.layers.iter().find_map(|layer| match layer {
+        Layer::Convolution { length, .. } => Some(*length),
+        Layer::Attention { .. } => None,
+    });
     let mut inputs = Map::from_iter([
         (IDS.to_owned(), json!(IDS)),
         (MASK.to_owned(), json!(MASK)),
@@ -46,6 +60,15 @@ pub(super) fn config(decoder: &Decoder, context: u64, provider: LlmProvider) -> 
     ]);
     if decoder.positions {
         inputs.insert(POSITIONS.to_owned(), json!(POSITIONS));
+    }
+    let mut outputs = json!({
+        LOGITS: LOGITS,
+        "present_key_names": "present.%d.key",
+        "present_value_names": "present.%d.value",
+    });
+    if state.is_some() {
+        inputs.insert("past_conv_names".to_owned(), json!("past_conv.%d"));
+        outputs["present_conv_names"] = json!("present_conv.%d");
     }
     let providers = match provider {
         LlmProvider::Cpu => json!([]),
@@ -59,21 +82,23 @@ pub(super) fn config(decoder: &Decoder, context: u64, provider: LlmProvider) -> 
         ("filename".to_owned(), json!(MODEL)),
         ("head_size".to_owned(), json!(size)),
         ("inputs".to_owned(), Value::Object(inputs)),
-        (
-            "outputs".to_owned(),
-            json!({
-                LOGITS: LOGITS,
-                "present_key_names": "present.%d.key",
-                "present_value_names": "present.%d.value",
-            }),
-        ),
+        ("outputs".to_owned(), outputs),
         ("num_hidden_layers".to_owned(), json!(decoder.layers.len())),
         ("num_key_value_heads".to_owned(), json!(heads)),
     ]);
     let stated = [("num_attention_heads", decoder.attention_heads), ("hidden_size", decoder.hidden_size)];
     own.extend(stated.into_iter().filter_map(|(key, value)| Some((key.to_owned(), json!(value?)))));
+    if let Some(length) = state {
+        let kinds = decoder.layers.iter().map(|layer| match layer {
+            Layer::Attention { .. } => "full_attention",
+            Layer::Convolution { .. } => "conv",
+        });
+        own.insert("layer_types".to_owned(), kinds.collect());
+        own.insert("conv_cache_size".to_owned(), json!(length));
+    }
+    let kind = if state.is_some() { KIND_OF_CONVOLUTIONS } else { KIND };
     let mut model = Map::from_iter([
-        ("type".to_owned(), json!(KIND)),
+        ("type".to_owned(), json!(kind)),
         ("context_length".to_owned(), json!(context)),
         ("vocab_size".to_owned(), json!(decoder.vocabulary)),
         ("decoder".to_owned(), Value::Object(own)),
@@ -143,6 +168,24 @@ mod tests {
         let read: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(read["search"]["past_present_share_buffer"], true);
         assert_eq!(read["model"]["decoder"]["session_options"]["provider_options"], json!([{ "cuda": {} }]));
+    }
+
+    #[test]
+    fn states_of_convolutions_have_names_and_layers_have_kinds() {
+        let attention = json!({ "heads": 2, "key_size": 8, "value_size": 8 });
+        let state = json!({ "channels": 32, "length": 3 });
+        let hybrid = decoder(&json!([state, attention, state]));
+        assert!(check(&hybrid, Some(32)).is_ok());
+        let text = config(&hybrid, 32, LlmProvider::Cpu);
+        let read: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(read["model"]["type"], "lfm2");
+        let own = &read["model"]["decoder"];
+        assert_eq!(own["layer_types"], json!(["conv", "full_attention", "conv"]));
+        assert_eq!((&own["conv_cache_size"], &own["head_size"]), (&json!(3), &json!(8)));
+        assert_eq!(own["inputs"]["past_conv_names"], "past_conv.%d");
+        assert_eq!(own["outputs"]["present_conv_names"], "present_conv.%d");
+        let other = json!({ "channels": 16, "length": 3 });
+        assert!(check(&decoder(&json!([state, attention, other])), Some(32)).is_err());
     }
 
     #[test]

@@ -54,6 +54,9 @@ pub struct LlmRequest {
     /// The execution provider to target: all but cpu keep caches in buffers of a fixed length, which attention writes to
     #[arg(long, value_enum, default_value_t, value_name = "NAME")]
     pub provider: LlmProvider,
+    /// A Python file to run first: it registers the model with transformers, or describes it
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub code: Option<PathBuf>,
     /// The largest number of tokens, prompt included, for `genai_config.json` [default: that of the checkpoint]
     #[arg(long, value_name = "TOKENS")]
     pub context: Option<u64>,
@@ -203,7 +206,7 @@ impl Request for LlmRequest {
 
     fn run(&self, host: &Host, progress: &mut dyn Progress) -> Result<Exported, Report> {
         self.check()?;
-        files::check(&self.checkpoint)?;
+        files::check(&self.checkpoint, self.code.as_deref())?;
         progress.stage("reading the weights");
         let stored = WeightSet::open(std::slice::from_ref(&self.checkpoint), None)?;
         refuse_encoded(&stored)?;
@@ -302,6 +305,7 @@ impl LlmRequest {
             program: folder.temporary(PROGRAM),
             dtype: self.dtype.map(LlmType::name),
             last: self.last_logits,
+            code: self.code.clone(),
             buffers: self.provider.buffers(),
             record: match (self.no_verify, self.no_compare) {
                 (true, _) => None,

@@ -737,6 +737,7 @@ class Llm(Command):
         accuracy_level: int | None = None,
         quantize_only: str | Sequence[str] | None = None,
         quantize_skip: str | Sequence[str] | None = None,
+        pooling: Literal["mean", "cls", "lasttoken", "max"] | None = None,
         last_logits: bool | None = None,
         no_compare: bool | None = None,
         compare: bool | None = None,

@@ -35,14 +35,18 @@ fn describe(request: &LlmRequest, exported: Exported) -> Outcome {
     let mut outcome = Outcome::ok();
     let models = files.iter().filter(|path| path.extension().is_some_and(|extension| extension == "onnx"));
     let models: Vec<_> = models.filter_map(|path| Some(path.file_name()?.to_string_lossy())).collect();
+    let kind = match (decoder.layers.len(), decoder.pooling.is_empty()) {
+        (0, true) => "scores of a text".to_owned(),
+        (0, false) => format!("{} pooling", decoder.pooling.join(" and ")),
+        (layers, _) => format!("{layers} layers"),
+    };
     let tokens = context.map_or_else(String::new, |tokens| format!(", {tokens} tokens"));
     outcome.summary = format!(
-        "{}  {} ({}, {}, {} layers{tokens})\n{}  {}: {nodes} nodes ({}), {initializers} initializers ({})\n",
+        "{}  {} ({}, {}, {kind}{tokens})\n{}  {}: {nodes} nodes ({}), {initializers} initializers ({})\n",
         bold("wrote"),
         request.output.display(),
         decoder.architecture,
         decoder.dtype,
-        decoder.layers.len(),
         bold("model"),
         models.join(", "),
         bytes(model_bytes),

@@ -6,7 +6,8 @@ it, and the first has the import of annotations for all.
 Messages are JSON. The request has `program`, the path of the program to write; `dtype`, `f32`,
 `f16` or null for the checkpoint's own; `last`, whether only the logits of the last token are
 wanted; `code`, the path of a Python file to run first, or null; `buffers`, whether caches are
-buffers that GroupQueryAttention writes to; `record`, `inputs` for calls to run the model with,
+buffers that GroupQueryAttention writes to; `pooling`, that of an embedding model whose files
+state none, or null; `record`, `inputs` for calls to run the model with,
 `values` for their results as well, or null; and `stored`, the shapes of the tensors of the
 checkpoint. The answers are messages with `step`, the work that begins, and then one with
 `decoder`, a description of the program, and `composed`, the compositions of parameters, or one
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from caches import shapes_of
     from checkpoint import Checkpoint
     from described import Described, imported
+    from embedding import embedding, is_embedding
     from encoder_decoder import encoder_decoder
     from expected import record
     from process import end_with, reason, receive, write
@@ -92,6 +94,8 @@ def configuration(folder: str) -> Any:
     """Read the configuration of a decoder."""
     import transformers
 
+    if not os.path.isfile(os.path.join(folder, "config.json")):
+        raise Refused("checkpoint", "the folder has no config.json")
     try:
         config = transformers.AutoConfig.from_pretrained(
             folder, local_files_only=True, trust_remote_code=False
@@ -273,6 +277,11 @@ def decoder(folder: str, request: dict[str, Any]) -> dict[str, Any]:
     stated = getattr(config, "dtype", None) or getattr(config, "torch_dtype", None)
     name = request["dtype"] or ("f16" if stated == torch.float16 else "f32")
     dtype = dtypes()[name]
+    if is_embedding(folder, config, request["pooling"]):
+        if request["last"]:
+            about = f"`{config.model_type}` makes one vector or one row of scores of each text"
+            raise Refused("architecture", f"{about}: it has no logits of tokens")
+        return embedding(folder, config, name, mode, request, send)
     if getattr(config, "is_encoder_decoder", False):
         if request["last"] or request["buffers"]:
             about = f"`{config.model_type}` has an encoder and a decoder"

@@ -28,6 +28,8 @@ const SCRIPT: &str = concat!(
     "\n\n",
     include_str!("encoder_decoder.py"),
     "\n\n",
+    include_str!("embedding.py"),
+    "\n\n",
     include_str!("group_query.py"),
     "\n\n",
     include_str!("described.py"),
@@ -54,6 +56,8 @@ pub struct Capture {
     pub last: bool,
     /// A Python file to run first, which registers or describes the model.
     pub code: Option<PathBuf>,
+    /// The pooling of an embedding model whose checkpoint states none.
+    pub pooling: Option<&'static str>,
     /// Keep caches in buffers that `GroupQueryAttention` writes to.
     pub buffers: bool,
     /// The calls to write to the sidecar of the program.
@@ -103,8 +107,14 @@ pub struct Decoder {
     pub architecture: String,
     /// The element type of weights and caches: `f32` or `f16`.
     pub dtype: String,
-    /// The layers with a cache.
+    /// The layers with a cache; none for a model that makes a vector or scores of a text.
     pub layers: Vec<Layer>,
+    /// The kinds of pooling of an embedding model.
+    #[serde(default)]
+    pub pooling: Vec<String>,
+    /// Whether its vectors are normalized.
+    #[serde(default)]
+    pub normalized: bool,
     /// Whether positions of tokens are an input.
     pub positions: bool,
     /// The reason why the checkpoint did not run in PyTorch, although its values were wanted.
@@ -141,11 +151,11 @@ pub struct Captured {
     pub decoder: Decoder,
     /// The parameters that the checkpoint stores in another form, by name.
     pub composed: BTreeMap<String, Composition>,
-    /// The programs of an encoder-decoder; none for a decoder, which is one program.
+    /// The programs of an encoder-decoder, or that of a model without caches; none for a decoder, which is one program.
     pub parts: Vec<Part>,
 }
 
-/// A program of an encoder-decoder, and the names of its interface.
+/// A program with the names of its interface.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Part {
     /// The name of the model.
@@ -272,7 +282,7 @@ fn ask(
             Answer::Step { step } if tell(&step) => {}
             Answer::Step { .. } => return Err(told("it was interrupted".to_owned())),
             Answer::Error { error, kind } => return Err(refused(checkpoint, kind, error)),
-            Answer::Decoder { decoder, .. } if decoder.layers.is_empty() => {
+            Answer::Decoder { decoder, parts, .. } if decoder.layers.is_empty() && parts.is_empty() => {
                 return Err(told("its decoder has no layers".to_owned()));
             }
             Answer::Decoder { decoder, composed, parts } => {

@@ -19,6 +19,7 @@ fn asked(answers: &[&str], script: &str) -> Result<Captured, Diagnostic> {
         dtype: None,
         last: false,
         code: None,
+        pooling: None,
         buffers: false,
         record: None,
         stored: BTreeMap::new(),

@@ -28,7 +28,7 @@ _GROUPED = {**_BASE, "num_key_value_heads": 2}
 
 # Grouped heads, tied heads, biases, norms of heads, softcaps, sliding windows, fused projections,
 # learned positions, positions from the mask alone, experts that are stored one by one,
-# and a table of masks.
+# states of convolutions, and a table of masks.
 FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "llama": ("LlamaConfig", {**_GROUPED, "eos_token_id": [2, 3]}),
     "qwen3": ("Qwen3Config", {**_GROUPED, "head_dim": 16, "tie_word_embeddings": True}),
@@ -61,6 +61,15 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
         },
     ),
     "mixtral": ("MixtralConfig", {**_GROUPED, "num_local_experts": 4, "num_experts_per_tok": 2}),
+    "lfm2": (
+        "Lfm2Config",
+        {
+            **_GROUPED,
+            "num_hidden_layers": 3,
+            "layer_types": ["conv", "full_attention", "conv"],
+            "block_auto_adjust_ff_dim": False,
+        },
+    ),
     "gpt_neo": (
         "GPTNeoConfig",
         {

@@ -86,6 +86,11 @@ def expected(model, ids, mask) -> tuple[np.ndarray, np.ndarray]:
     return out.sequences[:, ids.shape[1] :].numpy(), torch.stack(out.logits, 1).numpy()
 
 
+def present(name: str) -> str:
+    """Return the output that is this input of the next call."""
+    return name.replace("past_key_values", "present").replace("past_conv", "present_conv")
+
+
 def generated(path: Path, ids, mask) -> tuple[np.ndarray, np.ndarray]:
     """Tokens and logits of the model: one call for the prompts, then one for each token."""
     session = ort.InferenceSession(path, providers=["CPUExecutionProvider"])
@@ -94,8 +99,10 @@ def generated(path: Path, ids, mask) -> tuple[np.ndarray, np.ndarray]:
     ids, mask = ids.numpy(), mask.numpy()
     past = {}
     for name, one in inputs.items():
-        if name.startswith("past_key_values."):
-            past[name] = np.zeros((len(ids), one.shape[1], 0, one.shape[3]), np.float32)
+        if name.startswith("past"):
+            # Keys and values of no tokens, and states of zeros.
+            sizes = [size if isinstance(size, int) else 0 for size in one.shape[1:]]
+            past[name] = np.zeros([len(ids), *sizes], np.float32)
     tokens, logits = [], []
     for _ in range(STEPS):
         feeds = {"input_ids": ids, "attention_mask": mask, **past}
@@ -107,7 +114,7 @@ def generated(path: Path, ids, mask) -> tuple[np.ndarray, np.ndarray]:
         ids = logits[-1].argmax(-1)[:, None]
         tokens.append(ids[:, 0])
         mask = np.concatenate([mask, np.ones_like(ids)], 1)
-        past = {name: out[name.replace("past_key_values", "present")] for name in past}
+        past = {name: out[present(name)] for name in past}
     return np.stack(tokens, 1), np.stack(logits, 1)
 
 
@@ -342,7 +349,7 @@ def test_without_pytorch_the_error_says_what_to_install(folder, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("family", ["llama", "gemma2", "gpt2"])
+@pytest.mark.parametrize("family", ["llama", "gemma2", "gpt2", "lfm2"])
 def test_genai_generates_what_transformers_generates(folder, family):
     genai = pytest.importorskip("onnxruntime_genai")
     _, out, _ = folder(family)

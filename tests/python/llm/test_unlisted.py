@@ -1,7 +1,6 @@
 """Models that no list has: a file of the user registers them with transformers, or describes them.
 
-Some of their layers keep the state of a short convolution in place of keys and values, as those of
-LFM2 do.
+Some of their layers keep the state of a short convolution in place of keys and values.
 """
 
 from __future__ import annotations
@@ -14,28 +13,18 @@ import onnxruntime as ort
 import pytest
 import safetensors.torch
 import torch
-import transformers
 
 import onnxport
 from tests.python.llm import checkpoints, described, unlisted
-from tests.python.llm.test_llm import CALLS, STEPS, expected, llm, prompts, refusal
+from tests.python.llm.test_llm import CALLS, STEPS, expected, generated, llm, prompts, refusal
 
-LFM2 = {
-    **checkpoints._GROUPED,
-    "num_hidden_layers": 3,
-    "layer_types": ["conv", "full_attention", "conv"],
-    "conv_L_cache": 3,
-    "block_auto_adjust_ff_dim": False,
-}
-CODE = {"unlisted": Path(unlisted.__file__), "described": Path(described.__file__), "lfm2": None}
+CODE = {"unlisted": Path(unlisted.__file__), "described": Path(described.__file__)}
 
 
 def build(name: str) -> torch.nn.Module:
     """Return a model whose layers all matter."""
     torch.manual_seed(0)
-    if name == "lfm2":
-        model = transformers.Lfm2ForCausalLM(transformers.Lfm2Config(**LFM2))
-    elif name == "unlisted":
+    if name == "unlisted":
         model = unlisted.UnlistedForCausalLM(unlisted.UnlistedConfig())
     else:
         model = described.Tiny()
@@ -61,8 +50,8 @@ def folder(tmp_path_factory):
                 safetensors.torch.save_file(tensors, checkpoint / "model.safetensors")
             else:
                 checkpoints.save(build(name), checkpoint)
-            code = ["--code", str(CODE[name])] if CODE[name] else []
-            made[name] = checkpoint, root / "out", llm(checkpoint, root / "out", *code)
+            said = llm(checkpoint, root / "out", "--code", str(CODE[name]))
+            made[name] = checkpoint, root / "out", said
         return made[name]
 
     return make
@@ -88,33 +77,6 @@ def wanted(name: str, ids: torch.Tensor, mask: torch.Tensor) -> np.ndarray:
     return by_hand(model, ids, mask) if name == "described" else expected(model, ids, mask)[0]
 
 
-def generated(path: Path, ids: torch.Tensor, mask: torch.Tensor) -> np.ndarray:
-    """Tokens of greedy steps of the model, with caches of keys and values and states."""
-    session = ort.InferenceSession(path, providers=["CPUExecutionProvider"])
-    feeds, inputs = {}, {one.name: one for one in session.get_inputs()}
-    for name, one in inputs.items():
-        if name.startswith("past"):
-            shape = [len(ids), *(0 if isinstance(axis, str) else axis for axis in one.shape[1:])]
-            feeds[name] = np.zeros(shape, np.float32)
-    outputs = [one.name for one in session.get_outputs()]
-    feeds["input_ids"], feeds["attention_mask"] = ids.numpy(), mask.numpy()
-    tokens = []
-    for _ in range(STEPS):
-        if "position_ids" in inputs:
-            places = np.maximum(feeds["attention_mask"].cumsum(1) - 1, 0)
-            feeds["position_ids"] = places[:, -feeds["input_ids"].shape[1] :]
-        results = dict(zip(outputs, session.run(None, feeds), strict=True))
-        token = results.pop("logits")[:, -1].argmax(-1)[:, None]
-        tokens.append(token)
-        feeds["input_ids"] = token
-        feeds["attention_mask"] = np.concatenate([feeds["attention_mask"], np.ones_like(token)], 1)
-        for name, one in results.items():
-            feeds[
-                name.replace("present_conv", "past_conv").replace("present", "past_key_values")
-            ] = one
-    return np.concatenate(tokens, 1)
-
-
 @pytest.mark.parametrize("name", CODE)
 def test_a_model_with_states_generates_what_pytorch_generates(folder, name):
     _, out, said = folder(name)
@@ -123,7 +85,8 @@ def test_a_model_with_states_generates_what_pytorch_generates(folder, name):
     ids, mask = prompts()
     tokens = wanted(name, ids, mask)
     assert len(np.unique(tokens)) > 2
-    np.testing.assert_array_equal(generated(out / "model.onnx", ids, mask), tokens)
+    own, _ = generated(out / "model.onnx", ids, mask)
+    np.testing.assert_array_equal(own, tokens)
 
 
 def test_states_have_names_and_sizes_of_their_own(folder):
@@ -168,8 +131,9 @@ def test_the_package_takes_the_file_as_well(folder, tmp_path):
 
 
 def test_states_have_no_buffers(folder, tmp_path):
-    checkpoint, _, _ = folder("lfm2")
-    error = refusal(checkpoint, tmp_path / "out", 3, "--provider", "cuda")
+    checkpoint, _, _ = folder("unlisted")
+    options = "--code", str(CODE["unlisted"]), "--provider", "cuda"
+    error = refusal(checkpoint, tmp_path / "out", 3, *options)
     assert error["code"] == "OP651"
     assert "state of a convolution" in error["message"]
 

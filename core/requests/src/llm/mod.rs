@@ -67,6 +67,9 @@ pub struct LlmRequest {
     #[command(flatten)]
     #[serde(flatten)]
     pub quantizing: Quantizing,
+    /// The pooling of an embedding model, if the checkpoint has no modules.json of sentence-transformers
+    #[arg(long, value_enum, value_name = "KIND")]
+    pub pooling: Option<LlmPooling>,
     /// Compute the logits of the last token only
     #[arg(long)]
     pub last_logits: bool,
@@ -161,6 +164,32 @@ impl LlmType {
         match self {
             Self::F32 => "f32",
             Self::F16 => "f16",
+        }
+    }
+}
+
+/// The way from the states of tokens to one vector.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq, Serialize, ValueEnum)]
+#[schemars(inline)]
+#[serde(rename_all = "lowercase")]
+pub enum LlmPooling {
+    /// The mean of all tokens
+    Mean,
+    /// The first token
+    Cls,
+    /// The last token
+    Lasttoken,
+    /// The largest values of all tokens
+    Max,
+}
+
+impl LlmPooling {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Mean => "mean",
+            Self::Cls => "cls",
+            Self::Lasttoken => "lasttoken",
+            Self::Max => "max",
         }
     }
 }
@@ -306,6 +335,7 @@ impl LlmRequest {
             dtype: self.dtype.map(LlmType::name),
             last: self.last_logits,
             code: self.code.clone(),
+            pooling: self.pooling.map(LlmPooling::name),
             buffers: self.provider.buffers(),
             record: match (self.no_verify, self.no_compare) {
                 (true, _) => None,

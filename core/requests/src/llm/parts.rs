@@ -1,4 +1,5 @@
-//! Encoder-decoders: three models with the names of optimum, which share their weights.
+//! Encoder-decoders: three models with the names of optimum, which share their weights. Models that make a vector or
+//! scores of a text are one such model.
 
 use std::fmt::Write;
 
@@ -16,7 +17,7 @@ use super::{Exported, LlmRequest, LlmTarget, bind, card, files};
 use crate::progress::Progress;
 
 impl LlmRequest {
-    /// Converts the programs of an encoder-decoder into one folder.
+    /// Converts programs into one folder.
     pub(super) fn convert_parts(
         &self,
         host: &Host,
@@ -25,7 +26,7 @@ impl LlmRequest {
         progress: &mut dyn Progress,
     ) -> Result<Exported, Report> {
         let Captured { decoder, parts, .. } = captured;
-        if self.target == LlmTarget::Genai {
+        if self.target == LlmTarget::Genai && !decoder.layers.is_empty() {
             let message = format!("`{}` has an encoder and a decoder", decoder.model_type);
             return Err(Diagnostic::error(Code::CAPTURE_ARCHITECTURE, message)
                 .help("use `--target onnxruntime`, which writes the models that optimum loads")
@@ -134,9 +135,14 @@ impl LlmRequest {
         verification: Option<&Verification>,
     ) -> String {
         let mut text = format!("# {} as ONNX\n\n| | |\n|---|---|\n", decoder.architecture);
+        let has_caches = !decoder.layers.is_empty();
+        let target = match self.target {
+            LlmTarget::Onnx => LlmTarget::Onnx,
+            LlmTarget::Genai | LlmTarget::Onnxruntime => LlmTarget::Onnxruntime,
+        };
         let rows = [
             ("written by", format!("onnxport {}, {}", env!("CARGO_PKG_VERSION"), decoder.python)),
-            ("target", self.target.name().to_owned()),
+            ("target", target.name().to_owned()),
             ("element type", decoder.dtype.clone()),
             ("quantization", self.quantizing.text().unwrap_or_else(|| "none".to_owned())),
             ("vocabulary", decoder.vocabulary.to_string()),
@@ -145,9 +151,23 @@ impl LlmRequest {
         for (name, value) in rows {
             let _ = writeln!(text, "| {name} | {value} |");
         }
-        text.push_str("\nThe models have the names of optimum and share their weights:\n\n");
+        if let Some(tokens) = decoder.limit.filter(|_| !has_caches) {
+            let _ = writeln!(text, "| context | {tokens} tokens |");
+        }
+        text.push_str(if has_caches {
+            "\nThe models have the names of optimum and share their weights:\n\n"
+        } else {
+            "\nBatch and sequence are dynamic, with padding on either side:\n\n"
+        });
         for part in parts {
-            let _ = writeln!(text, "- `{}.onnx`: {}", part.name, part.inputs.join(", "));
+            let outputs = part.outputs.iter().filter(|_| !has_caches).map(String::as_str);
+            let outputs: Vec<_> = outputs.collect();
+            let gives =
+                if outputs.is_empty() { String::new() } else { format!(" to {}", outputs.join(", ")) };
+            let _ = writeln!(text, "- `{}.onnx`: {}{gives}", part.name, part.inputs.join(", "));
+        }
+        if let Some(pooling) = pooling(decoder) {
+            let _ = writeln!(text, "\n`sentence_embedding` is {pooling}.");
         }
         text.push_str("\n## Checks\n\n");
         match verification {
@@ -171,4 +191,12 @@ impl LlmRequest {
         }
         text
     }
+}
+
+/// Describes the pooling of an embedding model.
+fn pooling(decoder: &Decoder) -> Option<String> {
+    let kinds: Vec<String> = decoder.pooling.iter().map(|kind| format!("`{kind}`")).collect();
+    let normalized = if decoder.normalized { ", normalized" } else { "" };
+    (!kinds.is_empty())
+        .then(|| format!("the pooling {} of the states of all tokens{normalized}", kinds.join(" and ")))
 }

@@ -134,6 +134,8 @@ def fake_parameters(mode: Any) -> Iterator[None]:
             with mode:
                 empty = torch.empty(parameter.shape, dtype=parameter.dtype)
                 parameter = torch.nn.Parameter(empty, requires_grad=False)
+            # transformers need not draw values for it; some of its ways look at them.
+            parameter._is_hf_initialized = True
         register(self, name, parameter)
 
     torch.nn.Module.register_parameter = registered

@@ -33,6 +33,13 @@ MODELS: dict[str, tuple[str, str, dict, dict | None, bool]] = {
     "mpnet": ("MPNetForMaskedLM", "MPNetConfig", ROBERTA, {"pooling_mode": "max"}, False),
     "xlm_roberta": ("XLMRobertaModel", "XLMRobertaConfig", ROBERTA, {"pooling_mode": "cls"}, True),
     "qwen3": ("Qwen3ForCausalLM", "Qwen3Config", DECODER, {"pooling_mode_lasttoken": True}, True),
+    "modernbert": (
+        "ModernBertModel",
+        "ModernBertConfig",
+        {**SIZES, "global_attn_every_n_layers": 2, "local_attention": 4},
+        {"pooling_mode": "cls"},
+        True,
+    ),
     "several": (
         "BertModel",
         "BertConfig",

@@ -775,6 +775,8 @@ class Llm(Command):
                 standard operators only.
             provider: The execution provider to target: all but cpu keep caches in buffers
                 of a fixed length, which attention writes to.
+            code: A Python file to run first: it registers the model with transformers, or
+                describes it.
             context: The largest number of tokens, prompt included, for `genai_config.json`
                 [default: that of the checkpoint].
             dtype: The element type of weights and caches [default: f16 for a checkpoint in
@@ -791,6 +793,8 @@ class Llm(Command):
             quantize_only: Quantize only these matrices, whichever operator reads them; can
                 be repeated.
             quantize_skip: Weights to leave unquantized; can be repeated.
+            pooling: The pooling of an embedding model, if the checkpoint has no
+                modules.json of sentence-transformers.
             last_logits: Compute the logits of the last token only.
             no_compare: Do not run the checkpoint in PyTorch to compare values with the
                 model.

@@ -61,14 +61,14 @@ pub(super) fn config(decoder: &Decoder, context: u64, provider: LlmProvider) -> 
     if decoder.positions {
         inputs.insert(POSITIONS.to_owned(), json!(POSITIONS));
     }
-    let mut outputs = json!({
-        LOGITS: LOGITS,
-        "present_key_names": "present.%d.key",
-        "present_value_names": "present.%d.value",
-    });
+    let mut outputs = Map::from_iter([
+        (LOGITS.to_owned(), json!(LOGITS)),
+        ("present_key_names".to_owned(), json!("present.%d.key")),
+        ("present_value_names".to_owned(), json!("present.%d.value")),
+    ]);
     if state.is_some() {
         inputs.insert("past_conv_names".to_owned(), json!("past_conv.%d"));
-        outputs["present_conv_names"] = json!("present_conv.%d");
+        outputs.insert("present_conv_names".to_owned(), json!("present_conv.%d"));
     }
     let providers = match provider {
         LlmProvider::Cpu => json!([]),
@@ -82,7 +82,7 @@ pub(super) fn config(decoder: &Decoder, context: u64, provider: LlmProvider) -> 
         ("filename".to_owned(), json!(MODEL)),
         ("head_size".to_owned(), json!(size)),
         ("inputs".to_owned(), Value::Object(inputs)),
-        ("outputs".to_owned(), outputs),
+        ("outputs".to_owned(), Value::Object(outputs)),
         ("num_hidden_layers".to_owned(), json!(decoder.layers.len())),
         ("num_key_value_heads".to_owned(), json!(heads)),
     ]);

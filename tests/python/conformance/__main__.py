@@ -8,28 +8,26 @@ With `--log`, verdicts are appended to a file of JSON lines, and a run continues
 from __future__ import annotations
 
 import argparse
-import itertools
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 from tests.python.conformance import samples as sampled
+from tests.python.conformance.judge import VERDICTS
 from tests.python.conformance.run import Row, run
 
 
 def table(rows: list[Row]) -> Iterator[str]:
     """Yield the lines of the table by kind."""
-    yield f"{'kind':10} {'judged':>7} {'right':>7} {'refused':>8} {'wrong':>6} {'broken':>7} {'share':>7}"
-    for kind, group in itertools.groupby(
-        sorted(rows, key=lambda row: row["kind"]), lambda row: row["kind"]
-    ):
-        counts = Counter(row["verdict"] for row in group)
-        total = sum(counts.values()) - counts["not judged"]
-        share = 100 * counts["right"] / total if total else 0
-        yield (
-            f"{kind:10} {total:7} {counts['right']:7} {counts['refused']:8} {counts['wrong']:6} "
-            f"{counts['broken']:7} {share:6.1f}%"
-        )
+    columns = ("judged", *VERDICTS[:-1], "share")
+    yield " ".join((f"{'kind':10}", *(f"{column:>8}" for column in columns)))
+    for kind in sampled.KINDS:
+        counts = Counter(row["verdict"] for row in rows if row["kind"] == kind)
+        judged = counts.total() - counts["not judged"]
+        if judged:
+            numbers = (judged, *(counts[verdict] for verdict in VERDICTS[:-1]))
+            share = f"{100 * counts['right'] / judged:.1f}%"
+            yield " ".join((f"{kind:10}", *(f"{number:8}" for number in numbers), f"{share:>8}"))
 
 
 def main() -> None:

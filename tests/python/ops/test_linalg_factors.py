@@ -38,6 +38,7 @@ def projection(x):
     return x[..., :1] @ x[..., :1, :]
 
 
+ATEN = torch.ops.aten
 EIGH, EIGVALSH = "aten.linalg_eigh.default", "aten.linalg_eigvalsh.default"
 SVD, SVDVALS = "aten.linalg_svd.default", "aten.linalg_svdvals.default"
 QR, PINV = "aten.linalg_qr.default", "aten.linalg_pinv.atol_rtol_tensor"
@@ -92,6 +93,71 @@ test_ops = suite(
         case(SVDVALS, torch.linalg.svdvals, f64(0, 3), id="no-rows"),
         case("aten.linalg_matrix_rank.atol_rtol_tensor", torch.linalg.matrix_rank, f32(5, 4)),
         case("aten.linalg_cond.default", torch.linalg.cond, f64(4, 4), tolerance=10),
+        case(EIGVALSH, torch.linalg.eigvalsh, f64(2, 0, 0), id="no-rows"),
+        case(SVD, singular_values_and_products(True), f64(2, 3, 0), id="no-columns"),
+        case(
+            "aten.linalg_matrix_rank.atol_rtol_tensor",
+            torch.linalg.matrix_rank,
+            f64(2, 0, 3),
+            id="no-rows",
+        ),
+        case(
+            "aten.linalg_matrix_norm.str_ord",
+            lambda x: torch.linalg.matrix_norm(x, "nuc"),
+            f64(2, 4, 3),
+        ),
+        case(
+            "aten.linalg_matrix_norm.default",
+            lambda x: torch.linalg.matrix_norm(x, 2, dim=(0, 2), keepdim=True),
+            f64(4, 2, 3),
+            id="2",
+        ),
+        case(
+            "aten.linalg_matrix_norm.default",
+            lambda x: torch.linalg.matrix_norm(x, -2),
+            f64(4, 3),
+            id="-2",
+        ),
+        case(
+            "aten.linalg_matrix_power.default",
+            lambda x: torch.linalg.matrix_power(x, -3),
+            f64(4, 4),
+            tolerance=1000,
+        ),
+        case(PINV, torch.linalg.pinv, f64(0, 3), id="no-rows"),
+        case("aten.linalg_pinv.default", lambda x: ATEN.linalg_pinv.default(x, 1e-9), f64(4, 3)),
+        case(
+            "aten.linalg_pinv.rcond_tensor",
+            lambda x, rcond: ATEN.linalg_pinv.rcond_tensor(x, rcond),
+            f64(4, 3),
+            torch.tensor(1e-9, dtype=torch.float64),
+        ),
+        case("aten.pinverse.default", lambda x: ATEN.pinverse.default(x), f64(4, 3)),
+        case(
+            "aten.linalg_matrix_rank.atol_rtol_float",
+            lambda x: ATEN.linalg_matrix_rank.atol_rtol_float(x, atol=0.3),
+            f64(4, 4),
+        ),
+        case(
+            "aten.linalg_matrix_rank.default",
+            lambda x: ATEN.linalg_matrix_rank.default(x, 0.3),
+            f64(4, 4),
+        ),
+        case(
+            "aten.linalg_matrix_rank.tol_tensor",
+            lambda x, tol: ATEN.linalg_matrix_rank.tol_tensor(x, tol),
+            f64(4, 4),
+            torch.tensor(0.3, dtype=torch.float64),
+        ),
+        case("aten._linalg_svd.default", lambda x: ATEN._linalg_svd(x)[1], f64(4, 3)),
+        case("aten.svd.default", lambda x: ATEN.svd(x)[1], f64(4, 3)),
+        case("aten._linalg_eigh.default", lambda x: ATEN._linalg_eigh(x)[0], f64(4, 4)),
+        case(
+            "aten.orgqr.default",
+            lambda x, tau: ATEN.orgqr(x, tau),
+            f64(4, 3),
+            f64(3, low=0.0, high=1.0),
+        ),
         case(PINV, torch.linalg.pinv, f64(2, 5, 3), tolerance=10),
         case(
             PINV, lambda x: torch.linalg.pinv(projection(x)), f64(4, 4), id="rank-1", tolerance=10

@@ -22,6 +22,7 @@ def exchanged(x):
     return x.flip(-1).triu(1).flip(-1) + torch.eye(x.shape[-1], dtype=x.dtype).flip(-1)
 
 
+ATEN = torch.ops.aten
 test_ops = suite(
     __file__,
     [
@@ -63,6 +64,19 @@ test_ops = suite(
             f64(3, 4, 4),
             f64(3, 2, 4),
             id="right",
+        ),
+        case("aten.linalg_inv_ex.default", lambda x: ATEN.linalg_inv_ex(x), f64(3, 3)),
+        case("aten.inverse.default", lambda x: ATEN.inverse(x), f64(3, 3)),
+        case(
+            "aten._linalg_solve_ex.default",
+            lambda a, b: ATEN._linalg_solve_ex(a, b),
+            f64(3, 3),
+            f64(3, 2),
+        ),
+        case(
+            "aten.linalg_cholesky_ex.default",
+            lambda x: ATEN.linalg_cholesky_ex(definite(x)),
+            f64(3, 3),
         ),
         case("aten.linalg_lu.default", torch.linalg.lu, f64(4, 4), dynamic=True),
         case("aten.linalg_lu.default", torch.linalg.lu, f64(2, 3, 5), id="wide"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.python.ops.opinfo import full_name
+from tests.python.conformance.samples import full_name
 from tests.python.ops.typed import operators, refusals
 
 # One operator in this many, by their names in order.

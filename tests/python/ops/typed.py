@@ -23,9 +23,9 @@ from torch import Tensor, nn
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.opinfo.core import OpInfo, SampleInput
 
+from tests.python.conformance.samples import Call, full_name
 from tests.python.onnx_runtime import binary
 from tests.python.ops.harness import every_dim, export
-from tests.python.ops.opinfo import Call, full_name
 
 DTYPES = (
     torch.float32,
@@ -74,7 +74,7 @@ def refusals(op: OpInfo, limit: int = 4, sizes: Sequence[str] = SIZES) -> tuple[
     """Return how many programs of `op` were checked, and what is called a contradiction in them."""
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
-    calls = [Call(op, sample) for sample in samples(op, limit)]
+    calls = [Call(op.op, sample) for sample in samples(op, limit)]
     said: list[str] = []
     checked = 0
     with tempfile.TemporaryDirectory(prefix="onnxport-typed-") as folder:

@@ -18,7 +18,7 @@ fn reflections(cx: &Lower, a: Value) -> Res<(Value, Value)> {
         let column = cx.gather(a, k, -1);
         let own = cx.gather(column, k, -1);
         let below = cx.select(cx.greater(m.rows, k), column, 0.0);
-        let rest = square_sum(cx, below, -1);
+        let rest = square_sum(cx, below, -1)?;
         let norm = cx.sqrt(own * own + rest);
         let diagonal = cx.select(cx.less(own, 0.0), norm, -norm);
         // Nothing is reflected where the column is zero below the diagonal.

@@ -7,7 +7,7 @@
 use onnxport_sdk::prelude::*;
 
 use super::householder::factor;
-use super::steps::{Matrix, batch_of, identity, level, permuted, square_sum, upright, with_batch};
+use super::steps::{Matrix, batch_of, identity, level, permuted, square_sum, sum, upright, with_batch};
 use crate::control::rounds::repeat_while;
 use crate::matmul::swap_last;
 
@@ -45,12 +45,12 @@ fn diagonalize(cx: &Lower, a: Value) -> Res<(Value, Value)> {
     let eye = identity(cx, m.rows, m.columns, m.dtype);
     let diagonal = cx.equal(upright(cx, m.rows), m.columns);
     let vectors = with_batch(cx, eye, batch_of(&shape, 2)?, 2)?;
-    let entries = |x: Value| cx.reduce(op::ReduceSum, cx.select(diagonal, x, 0.0), &[-1], false);
+    let entries = |x: Value| sum(cx, cx.select(diagonal, x, 0.0), -1);
     let bound = cx.reduce(op::ReduceSum, a * a, &[-2, -1], false) * epsilon(m.dtype).powi(2);
     let count = m.rounds(cx, m.width * SWEEPS)?;
     let [a, vectors] = repeat_while(cx, count, [a, vectors], |round, [a, vectors]| {
         let (partner, own, first) = partners(cx, &m, round);
-        let values = entries(a);
+        let values = entries(a)?;
         let pairs = cx.equal(upright(cx, m.rows), partner);
         // Row `i` holds the entry that it shares with its partner.
         let meeting = cx.equal(upright(cx, partner), m.columns);
@@ -69,7 +69,7 @@ fn diagonalize(cx: &Lower, a: Value) -> Res<(Value, Value)> {
         let going = cx.cast(cx.reduce(op::ReduceMax, going, &[], false), DType::Bool);
         Ok((Some(going), [a, cx.matmul(vectors, rotation)]))
     })?;
-    Ok((entries(a), vectors))
+    Ok((entries(a)?, vectors))
 }
 
 /// Values in order and the order itself.
@@ -104,7 +104,7 @@ fn orthogonalize(cx: &Lower, a: Value) -> Res<(Value, Value)> {
         repeat_while(cx, m.rounds(cx, m.width * SWEEPS)?, state, |round, [a, vectors, worst]| {
             let (partner, own, first) = partners(cx, &m, round);
             let beside = cx.gather(a, partner, -1);
-            let squares = square_sum(cx, a, -2);
+            let squares = square_sum(cx, a, -2)?;
             let others = cx.gather(squares, partner, -1);
             let shared = cx.reduce(op::ReduceSum, a * beside, &[-2], false);
             let scale = cx.sqrt(squares) * cx.sqrt(others);
@@ -144,7 +144,7 @@ pub(super) fn singular(cx: &Lower, a: Value, full: bool) -> Res<Singular> {
     };
     let (columns, v) = orthogonalize(cx, if wide { swap_last(cx, a)? } else { a })?;
     let (count, smaller) = (if wide { m.height } else { m.width }, m.smaller(cx));
-    let lengths = cx.sqrt(square_sum(cx, columns, -2));
+    let lengths = cx.sqrt(square_sum(cx, columns, -2)?);
     let [values, order] = sorted(cx, lengths, count, true);
     let first = |x: Value| cx.slice_dynamic(x, -1, cx.ints(&[0]), smaller, 1);
     let (columns, v) = (permuted(cx, columns, order, -1), permuted(cx, v, order, -1));
@@ -152,7 +152,7 @@ pub(super) fn singular(cx: &Lower, a: Value, full: bool) -> Res<Singular> {
     let factors = factor(cx, columns, full)?;
     let r = Matrix::new(cx, factors.r)?;
     let on_diagonal = cx.equal(upright(cx, r.rows), r.columns);
-    let diagonal = cx.reduce(op::ReduceSum, cx.select(on_diagonal, r.value, 0.0), &[-1], false);
+    let diagonal = sum(cx, cx.select(on_diagonal, r.value, 0.0), -1)?;
     let u = factors.q * level(cx, cx.select(cx.less(diagonal, 0.0), -1.0, cx.float(1.0, m.dtype)));
     let (values, v) = (first(values), if full { v } else { first(v) });
     Ok(if wide { Singular { u: v, values, v: u } } else { Singular { u, values, v } })

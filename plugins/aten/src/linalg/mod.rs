@@ -8,6 +8,6 @@ mod householder;
 mod jacobi;
 pub(crate) mod spectral;
 mod square;
-mod steps;
+pub(crate) mod steps;
 mod triangular;
 mod vectors;

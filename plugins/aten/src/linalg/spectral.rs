@@ -3,8 +3,9 @@
 use onnxport_sdk::prelude::*;
 
 use super::jacobi::{Singular, eigen, epsilon, singular};
-use super::steps::{Matrix, level, upright};
+use super::steps::{Matrix, level, sum, upright};
 use crate::matmul::swap_last;
+use crate::support::{empty, full};
 
 /// The eigenvalues, the smallest first, and the eigenvectors, from one triangle.
 #[lowering("aten._linalg_eigh.default", "aten.linalg_eigh.default")]
@@ -91,6 +92,9 @@ fn negligible(
 /// The Moore-Penrose inverse: `V diag(1 / values) U'` of the values that are not negligible.
 #[lowering("aten.linalg_pinv.atol_rtol_tensor", "aten.linalg_pinv.atol_rtol_float")]
 fn pinv(cx: &Lower, a: Value, atol: Option<Operand>, rtol: Option<Operand>, hermitian: bool) -> Res<Value> {
+    if let Some(empty) = empty(cx)? {
+        return Ok(empty);
+    }
     let m = Matrix::new(cx, a)?;
     let Singular { u, values, v } = if hermitian {
         let (values, vectors) = eigen(cx, a, true)?;
@@ -120,10 +124,13 @@ fn matrix_rank(
     hermitian: bool,
 ) -> Res<Value> {
     let m = Matrix::new(cx, a)?;
+    if m.is_empty(cx) {
+        return Ok(full(cx, &cx.result(0)?.shape, &Scalar::Int(0), DType::I64));
+    }
     let values = if hermitian { eigen(cx, a, true)?.0 } else { singular_values(cx, a)? };
     let magnitudes = cx.abs(values);
     let kept = cx.greater(magnitudes, negligible(cx, &m, magnitudes, atol, rtol));
-    Ok(cx.reduce(op::ReduceSum, cx.cast(kept, DType::I64), &[-1], false))
+    sum(cx, cx.cast(kept, DType::I64), -1)
 }
 
 /// The same with an absolute tolerance.

@@ -2,6 +2,8 @@
 
 use onnxport_sdk::prelude::*;
 
+use crate::support::full;
+
 /// A stack of matrices and the indices of its rows and columns.
 #[derive(Clone, Copy)]
 pub(super) struct Matrix {
@@ -41,6 +43,11 @@ impl Matrix {
         }
         let elements = batch.iter().fold(Dim::Const(1), |n, d| cx.dim_mul(n, *d));
         Ok(count * cx.min(cx.dims_value(&[elements]), cx.ints(&[1])))
+    }
+
+    /// Whether the matrices are known to have no elements.
+    pub(super) fn is_empty(&self, cx: &Lower) -> bool {
+        cx.shape(self.value).is_ok_and(|shape| shape.iter().any(|d| d.is(0)))
     }
 
     /// The smaller of the numbers of rows and columns.
@@ -87,13 +94,26 @@ pub(super) fn outer(cx: &Lower, column: Value, row: Value) -> Value {
     upright(cx, column) * level(cx, row)
 }
 
+/// The sum along an axis. Of a tensor without elements, ONNX Runtime returns another shape.
+pub(crate) fn sum(cx: &Lower, x: Value, axis: i64) -> Res<Value> {
+    let mut shape = cx.shape(x)?;
+    if !shape.iter().any(|d| d.is(0)) {
+        return Ok(cx.reduce(op::ReduceSum, x, &[axis], false));
+    }
+    shape.remove(cx.axis(axis, shape.len())?);
+    Ok(full(cx, &shape, &Scalar::Int(0), cx.dtype(x)?))
+}
+
 /// The sum of the squares of vectors.
-pub(super) fn square_sum(cx: &Lower, x: Value, axis: i64) -> Value {
-    cx.reduce(op::ReduceSum, x * x, &[axis], false)
+pub(super) fn square_sum(cx: &Lower, x: Value, axis: i64) -> Res<Value> {
+    sum(cx, x * x, axis)
 }
 
 /// The rows or columns of matrices at indices of their own, `[..., n]`.
 pub(super) fn permuted(cx: &Lower, x: Value, order: Value, axis: i64) -> Value {
+    if cx.shape(x).is_ok_and(|shape| shape.iter().any(|d| d.is(0))) {
+        return x;
+    }
     let order = if axis == -1 { level(cx, order) } else { upright(cx, order) };
     let shape = cx.shape_value(x);
     let order = cx.expand(order, shape);

@@ -134,7 +134,7 @@ fn orthogonal(cx: &Lower, x: Operand, n: Operand) -> Res<Value> {
 }
 
 /// `sin(x) / x`, and near 0 the series of five terms.
-#[lowering("aten.special_spherical_bessel_j0.default", "prims.spherical_bessel_j0.default")]
+#[lowering("aten.special_spherical_bessel_j0.default")]
 fn spherical_bessel_j0(cx: &Lower, x: Value) -> Res<Value> {
     const SERIES: [f64; 6] =
         [-1.0 / 39_916_800.0, 1.0 / 362_880.0, -1.0 / 5040.0, 1.0 / 120.0, -1.0 / 6.0, 1.0];

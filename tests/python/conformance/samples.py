@@ -69,12 +69,16 @@ class Call(nn.Module):
         self.positions = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
         self.tensors = tuple(leaves[i].detach().contiguous() for i in self.positions)
 
-    def forward(self, *tensors: Tensor) -> Any:
-        """Call the operator."""
+    def arguments(self, tensors: Sequence[Tensor]) -> Any:
+        """Return the first argument, the other positional ones, and the named ones."""
         leaves = list(self.leaves)
         for position, tensor in zip(self.positions, tensors, strict=True):
             leaves[position] = tensor
-        first, args, kwargs = pytree.tree_unflatten(leaves, self.spec)
+        return pytree.tree_unflatten(leaves, self.spec)
+
+    def forward(self, *tensors: Tensor) -> Any:
+        """Call the operator."""
+        first, args, kwargs = self.arguments(tensors)
         if self.in_place:
             first = first.clone()
         return self.function(first, *args, **kwargs)

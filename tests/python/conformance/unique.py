@@ -1,6 +1,6 @@
 """Facts that determine the results of operators whose results are not unique.
 
-A factorization has free signs, phases and orders: the product of its factors is compared instead.
+A factorization has free signs and orders: the product of its factors is compared instead.
 """
 
 from __future__ import annotations
@@ -50,6 +50,22 @@ def eig(_: Sample, results: Results) -> Results:
     return [product.real, product.imag]
 
 
+# The position of `dim` among the arguments after the tensor.
+DIM = {"sort": 0, "argsort": 0, "topk": 1, "kthvalue": 1, "mode": 0, "median": 0, "nanmedian": 0}
+
+
+def ordered(sample: Sample, results: Results) -> Results:
+    """Return the values, and those at the indices: among equal values, PyTorch's choice is free."""
+    first, args, kwargs = sample.module.arguments(sample.tensors)
+    indices = results[-1]
+    if indices.dtype is not torch.int64 or first.ndim == 0:
+        return results
+    position = DIM[sample.name]
+    dim = kwargs.get("dim", args[position] if len(args) > position else -1)
+    kept = indices if indices.ndim == first.ndim else indices.unsqueeze(dim)
+    return [*results[:-1], first.gather(dim, kept)]
+
+
 INVARIANTS: dict[str, Callable[[Sample, Results], Results]] = {
     "linalg.qr": qr,
     "qr": qr,
@@ -57,4 +73,5 @@ INVARIANTS: dict[str, Callable[[Sample, Results], Results]] = {
     "svd": svd_transposed,
     "linalg.eigh": eigh,
     "linalg.eig": eig,
+    **dict.fromkeys(DIM, ordered),
 }

@@ -54,6 +54,7 @@ const FAR: &[(&str, Reach)] = &[
     ("sdk", Reach::Code(None)),
     ("record", Reach::Code(None)),
     ("modules", Reach::Code(None)),
+    ("code", Reach::Code(None)),
     ("output", Reach::Writes),
     ("report", Reach::Writes),
     ("dump-matches", Reach::Writes),

@@ -6,13 +6,16 @@ use onnxport_sdk::prelude::*;
 use crate::control::rounds::repeat;
 use crate::support::{empty, node, select};
 
+/// The polynomial of the next degree.
+type Recurrence = fn(&Lower, Step) -> Value;
+
 /// A family of polynomials in `y`, which is `x` or `2 x - 1`.
 struct Family {
     shifted: bool,
     /// The polynomial of degree 1: a constant and a factor of `y`.
     first: [f64; 2],
     /// The polynomial after `p` and `q`, those of the degrees `k - 1` and `k`.
-    next: fn(&Lower, Step) -> Value,
+    next: Recurrence,
 }
 
 /// The values from which a recurrence computes the next degree.
@@ -54,7 +57,7 @@ fn family(target: &str) -> Res<Family> {
     let name = target.trim_start_matches("aten.special_");
     let (shifted, name) = name.strip_prefix("shifted_").map_or((false, name), |name| (true, name));
     let name = name.split('.').next().unwrap_or_default();
-    let (first, next): ([f64; 2], fn(&Lower, Step) -> Value) = match name {
+    let (first, next): ([f64; 2], Recurrence) = match name {
         "chebyshev_polynomial_t" => ([0.0, 1.0], chebyshev),
         "chebyshev_polynomial_u" => ([0.0, 2.0], chebyshev),
         "chebyshev_polynomial_v" => ([-1.0, 2.0], chebyshev),

@@ -36,7 +36,7 @@ VERDICTS = ("right", "refused", "wrong", "broken", "not judged")
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a sample, and why."""
+    """The verdict on a sample, and its reason."""
 
     verdict: str
     reason: str = ""
@@ -71,7 +71,18 @@ def judge(sample: Sample) -> Verdict:
         return Verdict("refused", _first_line(error))
     except Exception as error:
         return Verdict("broken", f"{type(error).__name__}: {_first_line(error)}")
+    if _is_random(program):
+        return Verdict("not judged", "random")
     return _compared(sample, program, expected)
+
+
+def _is_random(program: Any) -> bool:
+    """Tell whether a program draws numbers; PyTorch's samples set the seed themselves."""
+    graphs = program.exported_program.graph_module.modules()
+    nodes = (node for part in graphs if hasattr(part, "graph") for node in part.graph.nodes)
+    return any(
+        torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()) for node in nodes
+    )
 
 
 def _compared(sample: Sample, program: Any, expected: list[Tensor]) -> Verdict:

@@ -33,6 +33,17 @@ def singular_values_and_products(full):
     return function
 
 
+def scaled(function, scale):
+    """Return a function of matrices times `scale`, whose result is divided by it."""
+    return lambda x: function(x * scale) / scale
+
+
+def remultiplied(x):
+    """Return the product of the orthogonal and the upper factor."""
+    q, r = torch.linalg.qr(x)
+    return q @ r
+
+
 def projection(x):
     """Return a matrix of rank one."""
     return x[..., :1] @ x[..., :1, :]
@@ -53,6 +64,17 @@ test_ops = suite(
         case(QR, lambda x: torch.linalg.qr(x, mode="r").R, f64(2, 5, 3), id="r"),
         case(QR, lambda x: torch.linalg.qr(x.triu()), f64(4, 4), id="upper"),
         case(QR, torch.linalg.qr, f64(0, 4, 3), id="no-matrix"),
+        # Squares of these numbers vanish in float32, or overflow.
+        *(
+            case(op, scaled(function, scale), f32(5, 5), id=f"times-{scale}", tolerance=20)
+            for scale in (1e-25, 1e25)
+            for op, function in (
+                (QR, remultiplied),
+                (EIGVALSH, torch.linalg.eigvalsh),
+                (SVDVALS, torch.linalg.svdvals),
+                ("aten.geqrf.default", lambda x: torch.geqrf(x).a.triu()),
+            )
+        ),
         case("aten.geqrf.default", torch.geqrf, f64(2, 5, 3)),
         case(
             "aten.linalg_householder_product.default",

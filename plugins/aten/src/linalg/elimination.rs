@@ -5,8 +5,8 @@
 
 use onnxport_sdk::prelude::*;
 
-use super::steps::{
-    Matrix, batch_of, identity, indices, level, outer, permuted, picked, upright, with_batch,
+use super::matrix::{
+    Matrix, as_column, as_row, batch_of, identity, indices, outer, permuted, picked, with_batch,
 };
 use super::triangular::{Triangle, substitute};
 use crate::control::rounds::repeat;
@@ -14,7 +14,7 @@ use crate::matmul::swap_last;
 
 /// The order of rows after the exchange of row `k` and row `with`, one for each matrix.
 fn exchange(cx: &Lower, rows: Value, k: Value, with: Value) -> Value {
-    let with = upright(cx, with);
+    let with = as_column(cx, with);
     cx.select(cx.equal(rows, k), with, cx.select(cx.equal(rows, with), k, rows))
 }
 
@@ -45,22 +45,22 @@ fn factorize(cx: &Lower, a: Value) -> Res<Factors> {
         repeat(cx, m.rounds(cx, smaller)?, state, |k, [a, pivots, order, info]| {
             let with = pivot_row(cx, m.rows, cx.gather(a, k, -1), k);
             let moved = exchange(cx, m.rows, k, with);
-            let a = permuted(cx, a, moved, -2);
+            let a = permuted(cx, a, moved, -2)?;
             let (row, column) = (cx.gather(a, k, -2), cx.gather(a, k, -1));
             let pivot = cx.gather(row, k, -1);
             let singular = cx.equal(pivot, 0.0);
             let below = cx.greater(m.rows, k);
-            let usable = below & !upright(cx, singular);
-            let factor = cx.select(usable, column / upright(cx, pivot), 0.0);
+            let usable = below & !as_column(cx, singular);
+            let factor = cx.select(usable, column / as_column(cx, pivot), 0.0);
             let rest = cx.select(cx.greater(m.columns, k), row, 0.0);
             let next = a - outer(cx, factor, rest);
-            let stored = upright(cx, cx.select(usable, factor, column));
-            let here = cx.equal(m.columns, k) & upright(cx, below);
+            let stored = as_column(cx, cx.select(usable, factor, column));
+            let here = cx.equal(m.columns, k) & as_column(cx, below);
             let number = cx.cast(k + 1i64, DType::I32);
             let first = singular & cx.equal(info, 0i64);
             Ok([
                 cx.select(here, stored, next),
-                cx.select(cx.equal(steps, k), upright(cx, cx.cast(with + 1i64, DType::I32)), pivots),
+                cx.select(cx.equal(steps, k), as_column(cx, cx.cast(with + 1i64, DType::I32)), pivots),
                 picked(cx, order, moved),
                 cx.select(first, number, info),
             ])
@@ -82,16 +82,16 @@ fn both_factors(cx: &Lower, both: Value) -> Res<(Value, Value)> {
     let start = cx.ints(&[0]);
     let (left, right) =
         (cx.slice_dynamic(both, -1, start, smaller, 1), cx.slice_dynamic(both, -2, start, smaller, 1));
-    let diagonal = cx.equal(upright(cx, m.rows), steps);
+    let diagonal = cx.equal(as_column(cx, m.rows), steps);
     let one = cx.float(1.0, m.dtype);
-    let strict = cx.select(cx.greater(upright(cx, m.rows), steps), left, 0.0);
-    let upper = cx.select(cx.less_equal(upright(cx, steps), m.columns), right, 0.0);
+    let strict = cx.select(cx.greater(as_column(cx, m.rows), steps), left, 0.0);
+    let upper = cx.select(cx.less_equal(as_column(cx, steps), m.columns), right, 0.0);
     Ok((cx.select(diagonal, one, strict), upper))
 }
 
 /// The permutation matrix `P` of `A = P L U`.
 fn permutation(cx: &Lower, order: Value, rows: Value, dtype: DType) -> Value {
-    cx.cast(cx.equal(upright(cx, rows), level(cx, order)), dtype)
+    cx.cast(cx.equal(as_column(cx, rows), as_row(cx, order)), dtype)
 }
 
 /// The order of rows that a list of exchanges makes.
@@ -157,15 +157,15 @@ fn eliminate(cx: &Lower, a: Value, b: Value) -> Res<(Value, Value)> {
     let [_, x, info] = repeat(cx, m.rounds(cx, m.height)?, [a, b, info], |k, [a, b, info]| {
         let with = pivot_row(cx, m.rows, cx.gather(a, k, -1), k);
         let moved = exchange(cx, m.rows, k, with);
-        let (a, b) = (permuted(cx, a, moved, -2), permuted(cx, b, moved, -2));
+        let (a, b) = (permuted(cx, a, moved, -2)?, permuted(cx, b, moved, -2)?);
         let (row, column) = (cx.gather(a, k, -2), cx.gather(a, k, -1));
         let pivot = cx.gather(row, k, -1);
         let first = cx.equal(pivot, 0.0) & cx.equal(info, 0i64);
         let own = cx.equal(m.rows, k);
         let factor = cx.select(own, 0.0, column);
         let step = |x: Value, row: Value| {
-            let row = row / upright(cx, pivot);
-            cx.select(upright(cx, own), level(cx, row), x - outer(cx, factor, row))
+            let row = row / as_column(cx, pivot);
+            cx.select(as_column(cx, own), as_row(cx, row), x - outer(cx, factor, row))
         };
         Ok([
             step(a, row),
@@ -176,28 +176,38 @@ fn eliminate(cx: &Lower, a: Value, b: Value) -> Res<(Value, Value)> {
     Ok((x, info))
 }
 
-/// `X` with `A X = B`, or `X A = B` unless `left`; the factors of `A` are computed where the program uses them.
-#[lowering("aten._linalg_solve_ex.default")]
-fn solve_with_factors(cx: &Lower, a: Value, b: Value, left: bool) -> Res<Vec<Option<Value>>> {
-    let factored = factorize(cx, if left { a } else { swap_last(cx, a)? })?;
-    let x = solve(cx, a, b, left)?;
-    Ok([x, factored.both, factored.pivots, factored.info].map(Some).into())
+/// `X` with `A X = B`, or `X A = B` unless `left`, and 0 unless a pivot is zero. `B` is a matrix, or the vector of a
+/// column.
+fn solved(cx: &Lower, a: Value, b: Value, left: bool) -> Res<(Value, Value)> {
+    let result = cx.result(0)?.shape;
+    let vectors = result.len() + 1 == cx.rank(a)?;
+    let batch = batch_of(&result, if vectors { 1 } else { 2 })?;
+    let b = if vectors { as_column(cx, b) } else { b };
+    let (a, b) = if left { (a, b) } else { (swap_last(cx, a)?, swap_last(cx, b)?) };
+    let (a, b) = (with_batch(cx, a, batch, 2)?, with_batch(cx, b, batch, 2)?);
+    let (x, info) = eliminate(cx, a, b)?;
+    let x = if left { x } else { swap_last(cx, x)? };
+    Ok((if vectors { cx.squeeze(x, &[-1]) } else { x }, info))
 }
 
-/// `X` with `A X = B`, or `X A = B` unless `left`.
+/// The solution, and 0 unless a pivot is zero. PyTorch returns the factors of `A` or of its transpose, as they lie in
+/// memory.
+#[lowering("aten._linalg_solve_ex.default")]
+fn solve_with_factors(cx: &Lower, a: Value, b: Value, left: bool) -> Res<Vec<Option<Value>>> {
+    let (x, info) = solved(cx, a, b, left)?;
+    Ok(vec![Some(x), None, None, Some(info)])
+}
+
+/// The solution, and 0 unless a pivot is zero.
+#[lowering("aten.linalg_solve_ex.default")]
+fn solve_ex(cx: &Lower, a: Value, b: Value, left: bool) -> Res<(Value, Value)> {
+    solved(cx, a, b, left)
+}
+
+/// The solution.
 #[lowering("aten.linalg_solve.default")]
 fn solve(cx: &Lower, a: Value, b: Value, left: bool) -> Res<Value> {
-    let result = cx.result(0)?.shape;
-    let (ranks, shapes) = ((cx.rank(a)?, cx.rank(b)?), (cx.shape(a)?, cx.shape(b)?));
-    let vectors = ranks.1 == 1 || (ranks.1 + 1 == ranks.0 && shapes.0[..ranks.1] == shapes.1[..]);
-    let batch = batch_of(&result, if vectors { 1 } else { 2 })?;
-    let b = if vectors { upright(cx, b) } else { b };
-    let transposed = !left && !vectors;
-    let (a, b) = if transposed { (swap_last(cx, a)?, swap_last(cx, b)?) } else { (a, b) };
-    let (a, b) = (with_batch(cx, a, batch, 2)?, with_batch(cx, b, batch, 2)?);
-    let (x, _) = eliminate(cx, a, b)?;
-    let x = if transposed { swap_last(cx, x)? } else { x };
-    Ok(if vectors { cx.squeeze(x, &[-1]) } else { x })
+    Ok(solved(cx, a, b, left)?.0)
 }
 
 /// The inverse, and 0 unless a pivot is zero.
@@ -235,9 +245,9 @@ fn lu_solve(cx: &Lower, a: Value, pivots: Value, left: bool, adjoint: bool) -> R
         let z = substitute(cx, transposed, y, Triangle { upper: true, unit: true })?;
         // The inverse of the order.
         let back = cx.op(op::TopK).input(order).input(m.height).axis(-1).largest(false).outs::<2>()[1];
-        permuted(cx, z, back, -2)
+        permuted(cx, z, back, -2)?
     } else {
-        let y = substitute(cx, both, permuted(cx, b, order, -2), lower)?;
+        let y = substitute(cx, both, permuted(cx, b, order, -2)?, lower)?;
         substitute(cx, both, y, upper)?
     };
     if left { Ok(x) } else { swap_last(cx, x) }

@@ -3,11 +3,13 @@
 
 use onnxport_sdk::prelude::*;
 
-use super::steps::{Matrix, batch_of, identity, indices, level, outer, square_sum, upright, with_batch};
+use super::matrix::{
+    Matrix, as_column, as_row, batch_of, identity, indices, normalized, outer, square_sum, with_batch,
+};
 use crate::control::rounds::repeat;
 use crate::matmul::swap_last;
 
-/// `R` on and above the diagonal, the reflections below, and their `tau`.
+/// `R` on and above the diagonal, the reflections below, and their `tau`; of [`normalized`] matrices.
 fn reflections(cx: &Lower, a: Value) -> Res<(Value, Value)> {
     let m = Matrix::new(cx, a)?;
     let smaller = m.smaller(cx);
@@ -24,18 +26,18 @@ fn reflections(cx: &Lower, a: Value) -> Res<(Value, Value)> {
         // Nothing is reflected where the column is zero below the diagonal.
         let done = cx.equal(rest, 0.0);
         let factor = cx.select(done, 0.0, (diagonal - own) / diagonal);
-        let tail = below / upright(cx, own - diagonal);
-        let tail = cx.select(upright(cx, done), 0.0, tail);
+        let tail = below / as_column(cx, own - diagonal);
+        let tail = cx.select(as_column(cx, done), 0.0, tail);
         let here = cx.equal(m.rows, k);
         let reflection = cx.select(here, 1.0, tail);
-        let shares = cx.squeeze(cx.matmul(level(cx, reflection), a), &[-2]);
+        let shares = cx.squeeze(cx.matmul(as_row(cx, reflection), a), &[-2]);
         let later = cx.select(cx.greater(m.columns, k), shares, 0.0);
-        let next = a - outer(cx, reflection * upright(cx, factor), later);
+        let next = a - outer(cx, reflection * as_column(cx, factor), later);
         let diagonal = cx.select(done, own, diagonal);
-        let stored = cx.select(here, upright(cx, diagonal), cx.select(cx.greater(m.rows, k), tail, column));
+        let stored = cx.select(here, as_column(cx, diagonal), cx.select(cx.greater(m.rows, k), tail, column));
         Ok([
-            cx.select(cx.equal(m.columns, k), upright(cx, stored), next),
-            cx.select(cx.equal(steps, k), upright(cx, factor), factors),
+            cx.select(cx.equal(m.columns, k), as_column(cx, stored), next),
+            cx.select(cx.equal(steps, k), as_column(cx, factor), factors),
         ])
     })?;
     Ok((a, factors))
@@ -51,9 +53,9 @@ fn reflect(cx: &Lower, a: Value, factors: Value, x: Value, forward: bool) -> Res
         let k = if forward { last - k } else { k };
         let tail = cx.select(cx.greater(m.rows, k), cx.gather(a, k, -1), 0.0);
         let reflection = cx.select(cx.equal(m.rows, k), 1.0, tail);
-        let shares = cx.matmul(level(cx, reflection), x);
-        let scaled = reflection * upright(cx, cx.gather(factors, k, -1));
-        Ok([x - upright(cx, scaled) * shares])
+        let shares = cx.matmul(as_row(cx, reflection), x);
+        let scaled = reflection * as_column(cx, cx.gather(factors, k, -1));
+        Ok([x - as_column(cx, scaled) * shares])
     })?;
     Ok(x)
 }
@@ -71,13 +73,13 @@ pub(super) struct Factored {
     pub(super) r: Value,
 }
 
-/// `A = Q R`.
+/// `A = Q R`, of [`normalized`] matrices.
 pub(super) fn factor(cx: &Lower, a: Value, complete: bool) -> Res<Factored> {
     let m = Matrix::new(cx, a)?;
     let (both, factors) = reflections(cx, a)?;
     let kept = if complete { m.height } else { m.smaller(cx) };
     let q = reflect(cx, both, factors, unit_columns(cx, &m, kept, a)?, true)?;
-    let upper = cx.select(cx.less_equal(upright(cx, m.rows), m.columns), both, 0.0);
+    let upper = cx.select(cx.less_equal(as_column(cx, m.rows), m.columns), both, 0.0);
     let r = if complete { upper } else { cx.slice_dynamic(upper, -2, cx.ints(&[0]), kept, 1) };
     Ok(Factored { q, r })
 }
@@ -85,7 +87,9 @@ pub(super) fn factor(cx: &Lower, a: Value, complete: bool) -> Res<Factored> {
 /// `Q` and `R`; `mode` is `reduced`, `complete`, or `r` for an empty `Q`.
 #[lowering("aten.linalg_qr.default")]
 fn qr(cx: &Lower, a: Value, mode: Str) -> Res<(Value, Value)> {
+    let (a, scale) = normalized(cx, a)?;
     let Factored { q, r } = factor(cx, a, mode.0 == "complete")?;
+    let r = r * scale;
     if mode.0 != "r" {
         return Ok((q, r));
     }
@@ -97,7 +101,11 @@ fn qr(cx: &Lower, a: Value, mode: Str) -> Res<(Value, Value)> {
 /// `R`, the reflections below it, and their `tau`.
 #[lowering("aten.geqrf.default")]
 fn geqrf(cx: &Lower, a: Value) -> Res<(Value, Value)> {
-    reflections(cx, a)
+    let m = Matrix::new(cx, a)?;
+    let (a, scale) = normalized(cx, a)?;
+    let (both, factors) = reflections(cx, a)?;
+    let upper = cx.less_equal(as_column(cx, m.rows), m.columns);
+    Ok((cx.select(upper, both * scale, both), factors))
 }
 
 /// The first columns of the product of reflections.

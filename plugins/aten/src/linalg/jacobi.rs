@@ -7,7 +7,10 @@
 use onnxport_sdk::prelude::*;
 
 use super::householder::factor;
-use super::steps::{Matrix, batch_of, identity, level, permuted, square_sum, sum, upright, with_batch};
+use super::matrix::{
+    Matrix, as_column, as_row, batch_of, identity, is_empty, normalized, permuted, square_sum, sum,
+    with_batch,
+};
 use crate::control::rounds::repeat_while;
 use crate::matmul::swap_last;
 
@@ -43,7 +46,7 @@ fn diagonalize(cx: &Lower, a: Value) -> Res<(Value, Value)> {
     let m = Matrix::new(cx, a)?;
     let shape = cx.shape(a)?;
     let eye = identity(cx, m.rows, m.columns, m.dtype);
-    let diagonal = cx.equal(upright(cx, m.rows), m.columns);
+    let diagonal = cx.equal(as_column(cx, m.rows), m.columns);
     let vectors = with_batch(cx, eye, batch_of(&shape, 2)?, 2)?;
     let entries = |x: Value| sum(cx, cx.select(diagonal, x, 0.0), -1);
     let bound = cx.reduce(op::ReduceSum, a * a, &[-2, -1], false) * epsilon(m.dtype).powi(2);
@@ -51,15 +54,15 @@ fn diagonalize(cx: &Lower, a: Value) -> Res<(Value, Value)> {
     let [a, vectors] = repeat_while(cx, count, [a, vectors], |round, [a, vectors]| {
         let (partner, own, first) = partners(cx, &m, round);
         let values = entries(a)?;
-        let pairs = cx.equal(upright(cx, m.rows), partner);
+        let pairs = cx.equal(as_column(cx, m.rows), partner);
         // Row `i` holds the entry that it shares with its partner.
-        let meeting = cx.equal(upright(cx, partner), m.columns);
+        let meeting = cx.equal(as_column(cx, partner), m.columns);
         let shared = cx.reduce(op::ReduceSum, cx.select(meeting, a, 0.0), &[-1], false);
         let shared = cx.select(own, 0.0, shared);
         let (cosine, sine) = rotation(cx, values, cx.gather(values, partner, -1), shared, first);
         // Column `i` of the rotation has its cosine on the diagonal, and the sine of its partner in its row.
-        let others = cx.select(pairs, -level(cx, sine), 0.0);
-        let rotation = cx.select(diagonal, level(cx, cosine), others);
+        let others = cx.select(pairs, -as_row(cx, sine), 0.0);
+        let rotation = cx.select(diagonal, as_row(cx, cosine), others);
         let a = cx.matmul(cx.matmul(swap_last(cx, rotation)?, a), rotation);
         // Rounding must not make the columns of a pair disagree about their rotation.
         let a = (a + swap_last(cx, a)?) * 0.5;
@@ -73,22 +76,29 @@ fn diagonalize(cx: &Lower, a: Value) -> Res<(Value, Value)> {
 }
 
 /// Values in order and the order itself.
-fn sorted(cx: &Lower, values: Value, count: Value, largest: bool) -> [Value; 2] {
-    if cx.dim(values, cx.rank(values).unwrap_or(1) - 1).is(0) {
-        return [values, cx.cast(values, DType::I64)];
+fn sorted(cx: &Lower, values: Value, count: Value, largest: bool) -> Res<[Value; 2]> {
+    // The order of nothing has another rank in ONNX Runtime.
+    if is_empty(cx, values)? {
+        return Ok([values, cx.cast(values, DType::I64)]);
     }
-    cx.op(op::TopK).input(values).input(count).axis(-1).largest(largest).outs::<2>()
+    Ok(cx.op(op::TopK).input(values).input(count).axis(-1).largest(largest).outs::<2>())
+}
+
+/// Values, one vector for each matrix, times the magnitudes of [`normalized`].
+fn scaled(cx: &Lower, values: Value, scale: Value) -> Res<Value> {
+    Ok(if cx.rank(scale)? == 0 { values } else { values * cx.squeeze(scale, &[-1]) })
 }
 
 /// The eigenvalues, the smallest first, and the eigenvectors, from one triangle.
 pub(super) fn eigen(cx: &Lower, a: Value, lower: bool) -> Res<(Value, Value)> {
     let m = Matrix::new(cx, a)?;
     let mirrored = swap_last(cx, a)?;
-    let below = cx.greater_equal(upright(cx, m.rows), m.columns);
+    let below = cx.greater_equal(as_column(cx, m.rows), m.columns);
     let (lower, upper) = if lower { (a, mirrored) } else { (mirrored, a) };
-    let (values, vectors) = diagonalize(cx, cx.select(below, lower, upper))?;
-    let [values, order] = sorted(cx, values, m.width, false);
-    Ok((values, permuted(cx, vectors, order, -1)))
+    let (symmetric, scale) = normalized(cx, cx.select(below, lower, upper))?;
+    let (values, vectors) = diagonalize(cx, symmetric)?;
+    let [values, order] = sorted(cx, values, m.width, false)?;
+    Ok((scaled(cx, values, scale)?, permuted(cx, vectors, order, -1)?))
 }
 
 /// The columns of `a`, rotated until they are orthogonal, and the rotation.
@@ -112,7 +122,7 @@ fn orthogonalize(cx: &Lower, a: Value) -> Res<(Value, Value)> {
             let idle = own | cx.less_equal(angle, epsilon(m.dtype));
             let shared = cx.select(idle, 0.0, shared);
             let (cosine, sine) = rotation(cx, squares, others, shared, first);
-            let (cosine, sine) = (level(cx, cosine), level(cx, sine));
+            let (cosine, sine) = (as_row(cx, cosine), as_row(cx, sine));
             let rotated = |x: Value, beside: Value| x * cosine - beside * sine;
             // A sweep in which no pair was far from orthogonal is the last.
             let left = cx.select(idle, 0.0, angle);
@@ -120,8 +130,8 @@ fn orthogonalize(cx: &Lower, a: Value) -> Res<(Value, Value)> {
             let place = cx.modulo(round, n, false);
             let worst = cx.max(cx.select(cx.equal(place, 0i64), 0.0, worst), left);
             let unfinished = !cx.equal(place, n - 1i64) | cx.greater(worst, 8.0 * epsilon(m.dtype));
-            let turned = rotated(vectors, cx.gather(vectors, partner, -1));
-            Ok((Some(unfinished), [rotated(a, beside), turned, worst]))
+            let vectors = rotated(vectors, cx.gather(vectors, partner, -1));
+            Ok((Some(unfinished), [rotated(a, beside), vectors, worst]))
         })?;
     Ok((a, vectors))
 }
@@ -142,18 +152,19 @@ pub(super) fn singular(cx: &Lower, a: Value, full: bool) -> Res<Singular> {
         [.., Dim::Const(rows), Dim::Const(columns)] => rows < columns,
         _ => false,
     };
+    let (a, scale) = normalized(cx, a)?;
     let (columns, v) = orthogonalize(cx, if wide { swap_last(cx, a)? } else { a })?;
     let (count, smaller) = (if wide { m.height } else { m.width }, m.smaller(cx));
     let lengths = cx.sqrt(square_sum(cx, columns, -2)?);
-    let [values, order] = sorted(cx, lengths, count, true);
+    let [values, order] = sorted(cx, lengths, count, true)?;
     let first = |x: Value| cx.slice_dynamic(x, -1, cx.ints(&[0]), smaller, 1);
-    let (columns, v) = (permuted(cx, columns, order, -1), permuted(cx, v, order, -1));
+    let (columns, v) = (permuted(cx, columns, order, -1)?, permuted(cx, v, order, -1)?);
     // Orthogonal columns have a diagonal `R`: `Q` is `U` but for signs, also where a singular value is zero.
     let factors = factor(cx, columns, full)?;
     let r = Matrix::new(cx, factors.r)?;
-    let on_diagonal = cx.equal(upright(cx, r.rows), r.columns);
+    let on_diagonal = cx.equal(as_column(cx, r.rows), r.columns);
     let diagonal = sum(cx, cx.select(on_diagonal, r.value, 0.0), -1)?;
-    let u = factors.q * level(cx, cx.select(cx.less(diagonal, 0.0), -1.0, cx.float(1.0, m.dtype)));
-    let (values, v) = (first(values), if full { v } else { first(v) });
+    let u = factors.q * as_row(cx, cx.select(cx.less(diagonal, 0.0), -1.0, cx.float(1.0, m.dtype)));
+    let (values, v) = (scaled(cx, first(values), scale)?, if full { v } else { first(v) });
     Ok(if wide { Singular { u: v, values, v: u } } else { Singular { u, values, v } })
 }

@@ -3,7 +3,7 @@
 use onnxport_sdk::prelude::*;
 
 use super::jacobi::{Singular, eigen, epsilon, singular};
-use super::steps::{Matrix, level, sum, upright};
+use super::matrix::{Matrix, as_column, as_row, is_empty, sum};
 use crate::matmul::swap_last;
 use crate::support::{empty, full};
 
@@ -84,7 +84,7 @@ fn negligible(
         },
         |rtol| cx.operand(&rtol, m.dtype),
     );
-    let column = |x: Value| if cx.rank(x).is_ok_and(|rank| rank > 0) { upright(cx, x) } else { x };
+    let column = |x: Value| if cx.rank(x).is_ok_and(|rank| rank > 0) { as_column(cx, x) } else { x };
     let largest = cx.reduce(op::ReduceMax, magnitudes, &[-1], true);
     cx.max(column(atol), column(rtol) * largest)
 }
@@ -105,7 +105,7 @@ fn pinv(cx: &Lower, a: Value, atol: Option<Operand>, rtol: Option<Operand>, herm
     let magnitudes = cx.abs(values);
     let kept = cx.greater(magnitudes, negligible(cx, &m, magnitudes, atol, rtol));
     let inverse = cx.select(kept, cx.reciprocal(values), 0.0);
-    Ok(cx.matmul(v * level(cx, inverse), swap_last(cx, u)?))
+    Ok(cx.matmul(v * as_row(cx, inverse), swap_last(cx, u)?))
 }
 
 /// The same with `rcond` for `rtol`.
@@ -124,7 +124,7 @@ fn matrix_rank(
     hermitian: bool,
 ) -> Res<Value> {
     let m = Matrix::new(cx, a)?;
-    if m.is_empty(cx) {
+    if is_empty(cx, a)? {
         return Ok(full(cx, &cx.result(0)?.shape, &Scalar::Int(0), DType::I64));
     }
     let values = if hermitian { eigen(cx, a, true)?.0 } else { singular_values(cx, a)? };

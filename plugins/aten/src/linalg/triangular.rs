@@ -2,7 +2,7 @@
 
 use onnxport_sdk::prelude::*;
 
-use super::steps::{Matrix, batch_of, identity, level, upright, with_batch};
+use super::matrix::{Matrix, as_column, as_row, batch_of, identity, with_batch};
 use crate::control::rounds::repeat;
 use crate::matmul::swap_last;
 
@@ -23,10 +23,10 @@ pub(super) fn substitute(cx: &Lower, a: Value, b: Value, form: Triangle) -> Res<
         let i = if form.upper { last - k } else { k };
         let row = cx.gather(a, i, -2);
         let known = if form.upper { cx.greater(m.columns, i) } else { cx.less(m.columns, i) };
-        let others = cx.matmul(level(cx, cx.select(known, row, 0.0)), x);
-        let rest = level(cx, cx.gather(b, i, -2)) - others;
-        let rest = if form.unit { rest } else { rest / upright(cx, upright(cx, cx.gather(row, i, -1))) };
-        Ok([cx.select(upright(cx, cx.equal(m.rows, i)), rest, x)])
+        let others = cx.matmul(as_row(cx, cx.select(known, row, 0.0)), x);
+        let rest = as_row(cx, cx.gather(b, i, -2)) - others;
+        let rest = if form.unit { rest } else { rest / as_column(cx, as_column(cx, cx.gather(row, i, -1))) };
+        Ok([cx.select(as_column(cx, cx.equal(m.rows, i)), rest, x)])
     })?;
     Ok(x)
 }
@@ -81,12 +81,12 @@ fn cholesky_of(cx: &Lower, a: Value) -> Res<(Value, Value)> {
         repeat(cx, m.rounds(cx, m.height)?, [a, m.zeros(cx), info], |k, [a, lower, info]| {
             let column = cx.gather(a, k, -1);
             let pivot = cx.gather(column, k, -1);
-            let column = column / upright(cx, cx.sqrt(pivot));
+            let column = column / as_column(cx, cx.sqrt(pivot));
             let column = cx.select(cx.greater_equal(m.rows, k), column, 0.0);
             let first = !cx.greater(pivot, 0.0) & cx.equal(info, 0i64);
             Ok([
-                a - upright(cx, column) * level(cx, column),
-                cx.select(cx.equal(m.columns, k), upright(cx, column), lower),
+                a - as_column(cx, column) * as_row(cx, column),
+                cx.select(cx.equal(m.columns, k), as_column(cx, column), lower),
                 cx.select(first, cx.cast(k + 1i64, DType::I32), info),
             ])
         })?;

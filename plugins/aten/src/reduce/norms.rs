@@ -3,7 +3,7 @@
 use onnxport_sdk::prelude::*;
 
 use super::{axes_of, reduce};
-use crate::linalg::{spectral::singular_values, steps::sum};
+use crate::linalg::spectral::singular_values;
 
 /// `sum(|x|^p)^(1/p)` over `axes` (all, where there are none), with the limits for 0 and infinity.
 pub(crate) fn vector_norm(cx: &Lower, x: Value, p: f64, axes: &[i64], keepdim: bool) -> Res<Value> {
@@ -127,7 +127,7 @@ fn of_singular_values(
     let others = (0..rank).filter(|axis| *axis != rows && *axis != columns);
     let perm: Vec<usize> = others.chain([rows, columns]).collect();
     let values = singular_values(cx, cx.transpose(x, &perm))?;
-    let norm = if op.is(op::ReduceSum) { sum(cx, values, -1)? } else { cx.reduce(op, values, &[-1], false) };
+    let norm = reduce(cx, op, values, &[-1], false)?;
     let (first, last) = (rows.min(columns) as i64, rows.max(columns) as i64);
     Ok(if keepdim { cx.unsqueeze(norm, &[first, last]) } else { norm })
 }

@@ -2,7 +2,7 @@
 
 use onnxport_sdk::prelude::*;
 
-use crate::support::full;
+use crate::reduce::reduce;
 
 /// A stack of matrices and the indices of its rows and columns.
 #[derive(Clone, Copy)]
@@ -45,11 +45,6 @@ impl Matrix {
         Ok(count * cx.min(cx.dims_value(&[elements]), cx.ints(&[1])))
     }
 
-    /// Whether the matrices are known to have no elements.
-    pub(super) fn is_empty(&self, cx: &Lower) -> bool {
-        cx.shape(self.value).is_ok_and(|shape| shape.iter().any(|d| d.is(0)))
-    }
-
     /// The smaller of the numbers of rows and columns.
     pub(super) fn smaller(&self, cx: &Lower) -> Value {
         if self.height == self.width { self.height } else { cx.min(self.height, self.width) }
@@ -80,28 +75,23 @@ pub(super) fn indices(cx: &Lower, count: Value) -> Value {
 }
 
 /// A vector as the column of a matrix.
-pub(super) fn upright(cx: &Lower, vector: Value) -> Value {
+pub(super) fn as_column(cx: &Lower, vector: Value) -> Value {
     cx.unsqueeze(vector, &[-1])
 }
 
 /// A vector as the row of a matrix.
-pub(super) fn level(cx: &Lower, vector: Value) -> Value {
+pub(super) fn as_row(cx: &Lower, vector: Value) -> Value {
     cx.unsqueeze(vector, &[-2])
 }
 
 /// The product of a column and a row.
 pub(super) fn outer(cx: &Lower, column: Value, row: Value) -> Value {
-    upright(cx, column) * level(cx, row)
+    as_column(cx, column) * as_row(cx, row)
 }
 
-/// The sum along an axis. Of a tensor without elements, ONNX Runtime returns another shape.
-pub(crate) fn sum(cx: &Lower, x: Value, axis: i64) -> Res<Value> {
-    let mut shape = cx.shape(x)?;
-    if !shape.iter().any(|d| d.is(0)) {
-        return Ok(cx.reduce(op::ReduceSum, x, &[axis], false));
-    }
-    shape.remove(cx.axis(axis, shape.len())?);
-    Ok(full(cx, &shape, &Scalar::Int(0), cx.dtype(x)?))
+/// The sum along an axis.
+pub(super) fn sum(cx: &Lower, x: Value, axis: i64) -> Res<Value> {
+    reduce(cx, op::ReduceSum, x, &[axis], false)
 }
 
 /// The sum of the squares of vectors.
@@ -109,15 +99,32 @@ pub(super) fn square_sum(cx: &Lower, x: Value, axis: i64) -> Res<Value> {
     sum(cx, x * x, axis)
 }
 
-/// The rows or columns of matrices at indices of their own, `[..., n]`.
-pub(super) fn permuted(cx: &Lower, x: Value, order: Value, axis: i64) -> Value {
-    if cx.shape(x).is_ok_and(|shape| shape.iter().any(|d| d.is(0))) {
-        return x;
+/// Whether a tensor is known to have no elements.
+pub(super) fn is_empty(cx: &Lower, x: Value) -> Res<bool> {
+    Ok(cx.shape(x)?.iter().any(|d| d.is(0)))
+}
+
+/// Matrices divided by the largest magnitude in each, and these magnitudes, `[..., 1, 1]`: squares of their entries
+/// neither overflow nor vanish.
+pub(super) fn normalized(cx: &Lower, a: Value) -> Res<(Value, Value)> {
+    if is_empty(cx, a)? {
+        return Ok((a, cx.float(1.0, cx.dtype(a)?)));
     }
-    let order = if axis == -1 { level(cx, order) } else { upright(cx, order) };
+    let largest = cx.reduce(op::ReduceMax, cx.abs(a), &[-2, -1], true);
+    let largest = cx.select(cx.equal(largest, 0.0), 1.0, largest);
+    Ok((a / largest, largest))
+}
+
+/// The rows or columns of matrices at indices of their own, `[..., n]`.
+pub(super) fn permuted(cx: &Lower, x: Value, order: Value, axis: i64) -> Res<Value> {
+    // ONNX Runtime expands indices to another shape then.
+    if is_empty(cx, x)? {
+        return Ok(x);
+    }
+    let order = if axis == -1 { as_row(cx, order) } else { as_column(cx, order) };
     let shape = cx.shape_value(x);
     let order = cx.expand(order, shape);
-    cx.op(op::GatherElements).input(x).input(order).axis(axis).one()
+    Ok(cx.op(op::GatherElements).input(x).input(order).axis(axis).one())
 }
 
 /// The entries of vectors at indices of their own.
@@ -127,7 +134,7 @@ pub(super) fn picked(cx: &Lower, x: Value, order: Value) -> Value {
 
 /// The identity matrix of this many rows and columns, without a batch.
 pub(super) fn identity(cx: &Lower, rows: Value, columns: Value, dtype: DType) -> Value {
-    cx.cast(cx.equal(upright(cx, rows), columns), dtype)
+    cx.cast(cx.equal(as_column(cx, rows), columns), dtype)
 }
 
 /// `x` with its batch of matrices or vectors, the axes before the last `kept`, expanded to `batch`.

@@ -61,6 +61,7 @@ mod operators;
 pub mod options;
 mod origin;
 mod panic;
+mod parts;
 mod pass;
 mod promote;
 mod register;
@@ -98,6 +99,8 @@ pub use operators::Term;
 pub use origin::Origin;
 #[doc(hidden)]
 pub use panic::keep_panics;
+#[doc(hidden)]
+pub use parts::{by_parts, by_products};
 pub use pass::{Edit, Pass};
 #[doc(hidden)]
 pub use pass::{PassList, class_of_pass, pass_table, run_pass};

@@ -77,9 +77,17 @@ impl<'h> Lower<'h> {
         }
         let scalar = call.results.lent().first().and_then(ResultFact::read).is_some_and(|r| r.rank() == 0);
         let failure = RefCell::new(None);
-        let emission = Rc::new(Emission { host: *host, cx, scalar, failure });
+        Some(Self::running(call, Rc::new(Emission { host: *host, cx, scalar, failure })))
+    }
+
+    /// The same context with other arguments and results.
+    pub(crate) fn with_call<'c>(&self, call: CallView<'c>) -> Lower<'c> {
+        Lower::running(call, Rc::clone(&self.emission))
+    }
+
+    fn running(call: CallView<'h>, emission: Rc<Emission>) -> Self {
         RUNNING.with_borrow_mut(|calls| calls.push(Rc::clone(&emission)));
-        Some(Self { call, emission, _running: Running })
+        Self { call, emission, _running: Running }
     }
 
     pub(crate) fn host(&self) -> &LoweringHost {

@@ -13,6 +13,8 @@ pub(super) enum Expected {
     Is(DType),
     /// The type in which PyTorch computes with real numbers by default, which a program does not record.
     DefaultFloat,
+    /// The complex type with parts of that type.
+    DefaultComplex,
 }
 
 impl Expected {
@@ -21,6 +23,7 @@ impl Expected {
         match self {
             Self::Is(expected) => expected == dtype,
             Self::DefaultFloat => dtype.is_float(),
+            Self::DefaultComplex => dtype.is_complex(),
         }
     }
 }
@@ -30,6 +33,7 @@ impl fmt::Display for Expected {
         match self {
             Self::Is(dtype) => dtype.fmt(f),
             Self::DefaultFloat => f.write_str("of a floating-point type"),
+            Self::DefaultComplex => f.write_str("of a complex type"),
         }
     }
 }
@@ -113,9 +117,8 @@ fn floating(expected: Expected) -> Expected {
 /// The type of the parts of complex numbers.
 fn real(expected: Expected) -> Expected {
     match expected {
-        Expected::Is(DType::C64) => Expected::Is(DType::F32),
-        Expected::Is(DType::C128) => Expected::Is(DType::F64),
-        other => other,
+        Expected::Is(dtype) => Expected::Is(dtype.real()),
+        Expected::DefaultFloat | Expected::DefaultComplex => Expected::DefaultFloat,
     }
 }
 
@@ -159,6 +162,7 @@ fn operand(cx: &Cx<'_>, arg: &Arg, ranks: &mut Ranks) -> Meta<()> {
         Arg::Int(_) => (2, Expected::Is(DType::I64)),
         Arg::Bool(_) => (2, Expected::Is(DType::Bool)),
         Arg::Float(_) => (2, Expected::DefaultFloat),
+        Arg::Complex(..) => (2, Expected::DefaultComplex),
         Arg::Value(_) => match cx.type_of(arg).ok_or(Stop::Unknown)? {
             ValueType::Tensor(ty) => (usize::from(ty.shape.is_empty()), Expected::Is(ty.dtype)),
             ValueType::SymInt(_) => (2, Expected::Is(DType::I64)),
@@ -176,6 +180,7 @@ fn combine(higher: Option<Expected>, lower: Option<Expected>) -> Meta<Option<Exp
     let (Some(high), Some(low)) = (higher, lower) else { return Ok(higher.or(lower)) };
     let category = |e: Expected| match e {
         Expected::DefaultFloat => 2,
+        Expected::DefaultComplex => 3,
         Expected::Is(dtype) => rank(dtype),
     };
     if category(high) >= category(low) { Ok(Some(high)) } else { join(high, low).map(Some) }
@@ -191,6 +196,15 @@ fn join(a: Expected, b: Expected) -> Meta<Expected> {
                 Err(Stop::Unknown)
             }
         }
+        (Expected::DefaultComplex, Expected::Is(other)) | (Expected::Is(other), Expected::DefaultComplex) => {
+            match other {
+                DType::F32 => Ok(Expected::Is(DType::C64)),
+                DType::F64 => Ok(Expected::Is(DType::C128)),
+                other if rank(other) < 2 => Ok(Expected::DefaultComplex),
+                _ => Err(Stop::Unknown),
+            }
+        }
+        (Expected::DefaultComplex, _) | (_, Expected::DefaultComplex) => Ok(Expected::DefaultComplex),
         (Expected::Is(a), Expected::Is(b)) => promote(a, b).map(Expected::Is).ok_or(Stop::Unknown),
     }
 }

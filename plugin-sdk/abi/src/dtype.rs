@@ -34,6 +34,15 @@ macro_rules! dtypes {
                 match self { $(DType::$variant => Kind::$kind),* }
             }
 
+            /// The type of the parts of complex numbers; any other type is its own.
+            pub const fn real(self) -> Self {
+                match self {
+                    DType::C64 => DType::F32,
+                    DType::C128 => DType::F64,
+                    other => other,
+                }
+            }
+
             /// The type with this `TensorProto.DataType` number.
             pub const fn from_onnx(code: i32) -> Option<Self> {
                 match code { $($onnx => Some(DType::$variant),)* _ => None }

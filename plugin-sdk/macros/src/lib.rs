@@ -18,8 +18,11 @@ use proc_macro::TokenStream;
 /// fn add(cx: &Lower, a: Operand, b: Operand, alpha: Scalar) -> Res<Value> { … }
 /// ```
 ///
-/// After the targets may stand `opset = 21..` (also `..=20`, `18..=20`), `priority = 5` and
-/// `complex`. The first parameter is the context; every other one is read from the argument that
+/// After the targets may stand `opset = 21..` (also `..=20`, `18..=20`), `priority = 5`,
+/// `complex`, if the lowering takes complex tensors only, and `parts`, if it is to be used for their
+/// real and imaginary parts as well: the operator is linear in the first argument, and in those
+/// of `parts(value, src)`; `multilinear`, if it is a product of all its tensors, is for their products.
+/// The first parameter is the context; every other one is read from the argument that
 /// the operator's schema calls by the parameter's name. A parameter called `x`, `a` or `this` is the
 /// first argument and one called `y` or `b` the second, unless the schema knows these names.
 #[proc_macro_attribute]

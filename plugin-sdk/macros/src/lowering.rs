@@ -2,8 +2,10 @@
 
 use proc_macro2::TokenStream;
 use quote::quote;
+use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
-use syn::{Error, Expr, FnArg, Ident, ItemFn, Lit, LitStr, Pat, RangeLimits, Result, Token};
+use syn::punctuated::Punctuated;
+use syn::{Error, Expr, FnArg, Ident, ItemFn, Lit, LitStr, Pat, RangeLimits, Result, Token, parenthesized};
 
 struct Attribute {
     targets: Vec<LitStr>,
@@ -11,6 +13,10 @@ struct Attribute {
     max: Expr,
     priority: Expr,
     complex: bool,
+    /// The names of linear arguments, if the lowering is used for parts of complex tensors as well.
+    parts: Option<Vec<LitStr>>,
+    /// Whether the lowering is used for the products of parts of complex tensors as well.
+    multilinear: bool,
 }
 
 impl Parse for Attribute {
@@ -21,6 +27,8 @@ impl Parse for Attribute {
             max: syn::parse_quote!(u32::MAX),
             priority: syn::parse_quote!(0),
             complex: false,
+            parts: None,
+            multilinear: false,
         };
         while !input.is_empty() {
             if input.peek(LitStr) {
@@ -46,6 +54,20 @@ impl Attribute {
             self.complex = true;
             return Ok(());
         }
+        if key == "multilinear" {
+            self.multilinear = true;
+            return Ok(());
+        }
+        if key == "parts" {
+            let mut names = Punctuated::<Ident, Token![,]>::new();
+            if input.peek(syn::token::Paren) {
+                let content;
+                parenthesized!(content in input);
+                names = Punctuated::parse_terminated_with(&content, Ident::parse_any)?;
+            }
+            self.parts = Some(names.iter().map(|n| LitStr::new(&n.unraw().to_string(), n.span())).collect());
+            return Ok(());
+        }
         input.parse::<Token![=]>()?;
         let value: Expr = input.parse()?;
         if key == "priority" {
@@ -53,7 +75,10 @@ impl Attribute {
             return Ok(());
         }
         if key != "opset" {
-            return Err(Error::new(key.span(), "expected `opset`, `priority` or `complex`"));
+            return Err(Error::new(
+                key.span(),
+                "expected `opset`, `priority`, `complex`, `parts` or `multilinear`",
+            ));
         }
         match value {
             Expr::Range(range) => {
@@ -76,7 +101,7 @@ impl Attribute {
 }
 
 pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenStream> {
-    let Attribute { targets, min, max, priority, complex } = syn::parse2(attribute)?;
+    let Attribute { targets, min, max, priority, complex, parts, multilinear } = syn::parse2(attribute)?;
     let function: ItemFn = syn::parse2(item)?;
     let name = &function.sig.ident;
     let mut inputs = function.sig.inputs.iter();
@@ -97,17 +122,8 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenS
         types.push(&typed.ty);
     }
     let locals: Vec<Ident> = (0..names.len()).map(|i| quote::format_ident!("argument_{i}")).collect();
-    Ok(quote! {
-        // The registration decides the parameters and the result of a lowering.
-        #[allow(clippy::needless_pass_by_value, clippy::too_many_arguments, clippy::unnecessary_wraps)]
-        #function
-
-        const _: () = {
-            fn lower(cx: &mut ::onnxport_sdk::Lower<'_>) -> ::onnxport_sdk::Res<()> {
-                #(let #locals: #types = cx.argument(#names)?;)*
-                let results = #name(cx, #(#locals),*)?;
-                ::onnxport_sdk::Results::finish(results, cx)
-            }
+    let submission = |complex: bool, lower: TokenStream| {
+        quote! {
             ::onnxport_sdk::inventory::submit! {
                 ::onnxport_sdk::Lowering {
                     module: module_path!(),
@@ -117,9 +133,28 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenS
                     max_opset: #max,
                     priority: #priority,
                     complex: #complex,
-                    lower,
+                    lower: |cx| #lower,
                 }
             }
+        }
+    };
+    let whole = submission(complex, quote!(::onnxport_sdk::Results::finish(values(cx)?, cx)));
+    let by_parts =
+        parts.map(|linear| submission(true, quote!(::onnxport_sdk::by_parts(cx, &[#(#linear),*], values))));
+    let by_products = multilinear.then(|| submission(true, quote!(::onnxport_sdk::by_products(cx, values))));
+    Ok(quote! {
+        // The registration decides the parameters and the result of a lowering.
+        #[allow(clippy::needless_pass_by_value, clippy::too_many_arguments, clippy::unnecessary_wraps)]
+        #function
+
+        const _: () = {
+            fn values(cx: &::onnxport_sdk::Lower<'_>) -> ::onnxport_sdk::Res<Vec<Option<::onnxport_sdk::Value>>> {
+                #(let #locals: #types = cx.argument(#names)?;)*
+                Ok(::onnxport_sdk::Results::values(#name(cx, #(#locals),*)?))
+            }
+            #whole
+            #by_parts
+            #by_products
         };
     })
 }

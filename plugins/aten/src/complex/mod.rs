@@ -1,16 +1,12 @@
 //! Complex numbers: pairs of reals in a last axis of extent 2.
+//!
+//! Linear and multilinear operators need no code here: their lowerings for reals say `parts` or `multilinear`.
 
+mod arithmetic;
+mod create;
+mod functions;
+mod matrices;
+mod number;
 mod parts;
-mod sums;
 
-use onnxport_sdk::prelude::*;
-
-/// The real parts (0) or the imaginary parts (1) of pairs.
-pub(crate) fn part(cx: &Lower, x: Value, index: i64) -> Value {
-    cx.gather(x, cx.int(index), -1)
-}
-
-/// Pairs of a real and an imaginary part of one shape.
-pub(crate) fn paired(cx: &Lower, re: Value, im: Value) -> Value {
-    cx.concat(&[cx.unsqueeze(re, &[-1]), cx.unsqueeze(im, &[-1])], -1)
-}
+pub(crate) use number::Complex;

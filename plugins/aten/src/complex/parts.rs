@@ -2,7 +2,7 @@
 
 use onnxport_sdk::prelude::*;
 
-use super::{paired, part};
+use super::Complex;
 use crate::view::expand_to;
 
 /// Pairs are complex numbers already.
@@ -21,26 +21,25 @@ fn same_pairs(_cx: &Lower, x: Value) -> Res<Value> {
 #[lowering("aten.complex.default", complex)]
 fn complex(cx: &Lower, real: Value, imag: Value) -> Res<Value> {
     let shape = cx.result(0)?.shape;
-    Ok(paired(cx, expand_to(cx, real, &shape)?, expand_to(cx, imag, &shape)?))
+    Ok(cx.complex(expand_to(cx, real, &shape)?, expand_to(cx, imag, &shape)?))
 }
 
 /// `abs * (cos(angle) + i * sin(angle))`.
 #[lowering("aten.polar.default", complex)]
 fn polar(cx: &Lower, abs: Value, angle: Value) -> Res<Value> {
-    let direction = paired(cx, cx.op(op::Cos).input(angle).one(), cx.op(op::Sin).input(angle).one());
-    Ok(cx.unsqueeze(abs, &[-1]) * direction)
+    Ok(Complex::polar(cx, cx.unsqueeze(abs, &[-1]), cx.unsqueeze(angle, &[-1])).pairs(cx))
 }
 
 /// The real parts.
 #[lowering("aten.real.default", complex)]
 fn real(cx: &Lower, x: Value) -> Res<Value> {
-    Ok(part(cx, x, 0))
+    Ok(cx.gather(x, cx.int(0), -1))
 }
 
 /// The imaginary parts.
 #[lowering("aten.imag.default", complex)]
 fn imag(cx: &Lower, x: Value) -> Res<Value> {
-    Ok(part(cx, x, 1))
+    Ok(cx.gather(x, cx.int(1), -1))
 }
 
 /// The numbers with the sign of the imaginary part changed.

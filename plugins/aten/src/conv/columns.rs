@@ -5,7 +5,7 @@ use onnxport_sdk::prelude::*;
 use super::{batched, per_axis};
 
 /// The windows of an image as columns: `[N, C * kh * kw, L]`, one gather per axis.
-#[lowering("aten.im2col.default")]
+#[lowering("aten.im2col.default", parts)]
 fn im2col(
     cx: &Lower,
     x: Value,
@@ -50,7 +50,7 @@ fn im2col(
 }
 
 /// The sum of columns over the windows they came from: `Col2Im`.
-#[lowering("aten.col2im.default")]
+#[lowering("aten.col2im.default", parts)]
 fn col2im(
     cx: &Lower,
     x: Value,

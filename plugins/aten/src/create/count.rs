@@ -158,7 +158,8 @@ fn spaced(cx: &Lower, start: &Operand, end: &Operand, kernel: DType) -> Res<Valu
     "aten.linspace.default",
     "aten.linspace.Tensor_Tensor",
     "aten.linspace.Tensor_Scalar",
-    "aten.linspace.Scalar_Tensor"
+    "aten.linspace.Scalar_Tensor",
+    parts(end)
 )]
 fn linspace(cx: &Lower, start: Operand, end: Operand) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;

@@ -24,13 +24,13 @@ fn triangle(cx: &Lower, x: Value, diagonal: SymInt, upper: bool) -> Value {
 }
 
 /// The elements on and below `diagonal`, zeros elsewhere.
-#[lowering("aten.tril.default")]
+#[lowering("aten.tril.default", parts)]
 fn tril(cx: &Lower, x: Value, diagonal: SymInt) -> Res<Value> {
     Ok(triangle(cx, x, diagonal, false))
 }
 
 /// The elements on and above `diagonal`, zeros elsewhere.
-#[lowering("aten.triu.default")]
+#[lowering("aten.triu.default", parts)]
 fn triu(cx: &Lower, x: Value, diagonal: SymInt) -> Res<Value> {
     Ok(triangle(cx, x, diagonal, true))
 }

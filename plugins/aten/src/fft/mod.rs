@@ -105,5 +105,5 @@ pub(super) fn from_half(cx: &Lower, x: Value, axis: usize, n: Dim) -> Res<Value>
         (*first, *last) = (n as u64, 2);
     }
     let signs = cx.numbers_shaped(&signs, &shape, dtype);
-    Ok(crate::complex::part(cx, dft(cx, full * signs, axis, None, true, false), 0))
+    Ok(cx.gather(dft(cx, full * signs, axis, None, true, false), cx.int(0), -1))
 }

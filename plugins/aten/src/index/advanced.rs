@@ -79,13 +79,18 @@ pub(super) fn masked(cx: &Lower, x: Value, axis: usize, mask: Value) -> Res<Valu
     }
 }
 
-/// `self[indices]` where `mask` is true, else `fill`; indices outside count only where it is false.
-#[lowering("aten._unsafe_masked_index.default")]
+/// `self[indices]` where `mask` is true, else `fill`; indices outside are those of the border.
+#[lowering("aten._unsafe_masked_index.default", parts(fill))]
 fn masked_index(cx: &Lower, x: Value, mask: Value, indices: Vec<Option<Value>>, fill: Scalar) -> Res<Value> {
-    let zero = cx.int(0);
-    let mut safe = Vec::new();
-    for index in indices {
-        safe.push(index.map(|index| cx.select(mask, cx.cast(index, DType::I64), zero)));
-    }
-    Ok(cx.select(mask, self::index(cx, x, safe)?, fill))
+    let inside = inside(cx, x, indices);
+    Ok(cx.select(mask, self::index(cx, x, inside)?, fill))
+}
+
+/// Indices of the axes of `x`, those outside moved to its border.
+pub(super) fn inside(cx: &Lower, x: Value, indices: Vec<Option<Value>>) -> Vec<Option<Value>> {
+    let indices = indices.into_iter().enumerate().map(|(axis, index)| {
+        let (index, extent) = (cx.cast(index?, DType::I64), cx.extent(x, axis));
+        Some(cx.min(cx.max(index, -extent), extent - 1i64))
+    });
+    indices.collect()
 }

@@ -57,13 +57,13 @@ pub(super) fn written(
 }
 
 /// `self` with slice `index[i]` of axis `dim` replaced by slice `i` of `source`.
-#[lowering("aten.index_copy.default")]
+#[lowering("aten.index_copy.default", parts(source))]
 fn index_copy(cx: &Lower, x: Value, dim: Axis, index: Value, source: Value) -> Res<Value> {
     written(cx, x, dim.0, index, source, "none")
 }
 
 /// `self` with `alpha *` slice `i` of `source` added to slice `index[i]` of axis `dim`.
-#[lowering("aten.index_add.default")]
+#[lowering("aten.index_add.default", parts(source))]
 fn index_add(cx: &Lower, x: Value, dim: Axis, index: Value, source: Value, alpha: Scalar) -> Res<Value> {
     let bool = cx.dtype(source)? == DType::Bool;
     if bool && alpha.is(0.0) {
@@ -90,7 +90,7 @@ fn index_reduce(
 }
 
 /// `self` with slices `index` of axis `dim` set to `value`, a number or a 0-d tensor.
-#[lowering("aten.index_fill.int_Scalar", "aten.index_fill.int_Tensor")]
+#[lowering("aten.index_fill.int_Scalar", "aten.index_fill.int_Tensor", parts(value))]
 fn index_fill(cx: &Lower, x: Value, dim: Axis, index: Value, value: Operand) -> Res<Value> {
     let (axis, shape, dtype) = (dim.0, cx.shape(x)?, cx.result(0)?.dtype);
     let fill = match value {

@@ -40,13 +40,13 @@ fn embedding_backward(
 }
 
 /// The elements of the flattened `self` at `index`.
-#[lowering("aten.take.default")]
+#[lowering("aten.take.default", parts)]
 fn take(cx: &Lower, x: Value, index: Value) -> Res<Value> {
     Ok(cx.gather(cx.reshape(x, &[-1]), as_index(cx, index), 0))
 }
 
 /// `self` with the elements of its flattening at `index` set to, or increased by, those of `source`.
-#[lowering("aten.put.default")]
+#[lowering("aten.put.default", parts(source))]
 fn put(cx: &Lower, x: Value, index: Value, source: Value, accumulate: bool) -> Res<Value> {
     let [flat, index, source] = [x, index, source].map(|v| cx.reshape(v, &[-1]));
     cx.reshape_to_result(scattered(cx, flat, 0, index, source, if accumulate { "add" } else { "none" })?, 0)

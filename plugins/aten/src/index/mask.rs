@@ -6,7 +6,7 @@ use super::advanced::masked;
 use crate::view::expand_to;
 
 /// The elements of `self` where `mask` is true, after both were broadcast.
-#[lowering("aten.masked_select.default")]
+#[lowering("aten.masked_select.default", parts)]
 fn masked_select(cx: &Lower, x: Value, mask: Value) -> Res<Value> {
     let (from, by) = (cx.shape(x)?, cx.shape(mask)?);
     let shape = wider(&from, &by);
@@ -29,7 +29,7 @@ fn wider(a: &[Dim], b: &[Dim]) -> Vec<Dim> {
 }
 
 /// `self` with the elements where `mask` is true replaced by those of `source`, in order.
-#[lowering("aten.masked_scatter.default")]
+#[lowering("aten.masked_scatter.default", parts(source))]
 fn masked_scatter(cx: &Lower, x: Value, mask: Value, source: Value) -> Res<Value> {
     let shape = cx.result(0)?.shape;
     let (x, mask) = (expand_to(cx, x, &shape)?, expand_to(cx, mask, &shape)?);

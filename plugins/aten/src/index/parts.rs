@@ -29,7 +29,7 @@ fn uniform(cx: &Lower, x: Value) -> Option<Value> {
 }
 
 /// `self` with its slice at `index` of axis `dim` replaced by `src`.
-#[lowering("aten.select_scatter.default")]
+#[lowering("aten.select_scatter.default", parts(src))]
 fn select_scatter(cx: &Lower, x: Value, src: Value, dim: Axis, index: SymInt) -> Res<Value> {
     let (axis, rank) = (dim.0, cx.rank(x)?);
     let dtype = cx.result(0)?.dtype;
@@ -58,7 +58,7 @@ fn select_scatter(cx: &Lower, x: Value, src: Value, dim: Axis, index: SymInt) ->
 }
 
 /// `self` with `self[start:end:step]` along `dim` replaced by `src`.
-#[lowering("aten.slice_scatter.default")]
+#[lowering("aten.slice_scatter.default", parts(src))]
 fn slice_scatter(
     cx: &Lower,
     x: Value,
@@ -101,13 +101,13 @@ fn slice_scatter(
 }
 
 /// The gradient of a slice: `grad_output` in its place in a tensor of zeros.
-#[lowering("aten.slice_backward.default")]
+#[lowering("aten.slice_backward.default", parts)]
 fn slice_backward(cx: &Lower, x: Value, dim: Axis, start: SymInt, end: SymInt, step: i64) -> Res<Value> {
     slice_scatter(cx, zeros(cx)?, x, dim, Some(start), Some(end), step)
 }
 
 /// The gradient of `select`: `grad_output` in its place in a tensor of zeros.
-#[lowering("aten.select_backward.default")]
+#[lowering("aten.select_backward.default", parts)]
 fn select_backward(cx: &Lower, x: Value, dim: i64, index: SymInt) -> Res<Value> {
     let axis = cx.axis(dim, cx.result(0)?.rank())?;
     select_scatter(cx, zeros(cx)?, x, Axis(axis), index)
@@ -156,7 +156,7 @@ fn strided(
 }
 
 /// `self` with a diagonal of the planes `dim1` × `dim2` replaced by `src`.
-#[lowering("aten.diagonal_scatter.default")]
+#[lowering("aten.diagonal_scatter.default", parts(src))]
 fn diagonal_scatter(cx: &Lower, x: Value, src: Value, offset: i64, dim1: Axis, dim2: Axis) -> Res<Value> {
     let rank = cx.rank(x)?;
     let length = cx.shape(src)?.last().copied().unwrap_or(Dim::Unknown);

@@ -2,12 +2,18 @@
 
 use onnxport_sdk::prelude::*;
 
+use super::advanced::inside;
 use super::columns::{Columns, as_mask, broadcast, is_mask};
 use super::scatter::{narrow, widen};
 use crate::view::permuted;
 
 /// `self` with `self[indices] = values`, or `+= values` with `accumulate`.
-#[lowering("aten.index_put.default", "aten._unsafe_index_put.default", "aten._index_put_impl.default")]
+#[lowering(
+    "aten.index_put.default",
+    "aten._unsafe_index_put.default",
+    "aten._index_put_impl.default",
+    parts(values)
+)]
 fn index_put(
     cx: &Lower,
     x: Value,
@@ -38,9 +44,8 @@ fn index_put(
     permuted(cx, narrow(cx, written, dtype), back)
 }
 
-/// `self` with `values` added at `indices` where `mask` is true; indices outside count only where it
-/// is false.
-#[lowering("aten._unsafe_masked_index_put_accumulate.default")]
+/// `self` with `values` added at `indices` where `mask` is true; indices outside are those of the border.
+#[lowering("aten._unsafe_masked_index_put_accumulate.default", parts(values))]
 fn masked_index_put(
     cx: &Lower,
     x: Value,
@@ -48,12 +53,8 @@ fn masked_index_put(
     indices: Vec<Option<Value>>,
     values: Value,
 ) -> Res<Value> {
-    let (zero, nothing) = (cx.int(0), cx.number(&Scalar::Int(0), cx.dtype(values)?));
-    let mut safe = Vec::new();
-    for index in indices {
-        safe.push(index.map(|index| cx.select(mask, cx.cast(index, DType::I64), zero)));
-    }
-    index_put(cx, x, safe, cx.select(mask, values, nothing), true)
+    let nothing = cx.number(&Scalar::Int(0), cx.dtype(values)?);
+    index_put(cx, x, inside(cx, x, indices), cx.select(mask, values, nothing), true)
 }
 
 /// A mask whose `values` do not depend on the position within it is a choice per element.

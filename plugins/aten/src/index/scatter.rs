@@ -135,13 +135,13 @@ pub(super) fn reduced(
 }
 
 /// `self[…, index[i], …] = src[i]` along `dim`.
-#[lowering("aten.scatter.src")]
+#[lowering("aten.scatter.src", parts(src))]
 fn scatter(cx: &Lower, x: Value, dim: Axis, index: Value, src: Value) -> Res<Value> {
     scattered(cx, x, dim.0, index, src, "none")
 }
 
 /// `self[…, index[i], …] = value` along `dim`.
-#[lowering("aten.scatter.value")]
+#[lowering("aten.scatter.value", parts(value))]
 fn scatter_value(cx: &Lower, x: Value, dim: Axis, index: Value, value: Scalar) -> Res<Value> {
     scattered(cx, x, dim.0, index, filled_like(cx, &value, cx.result(0)?.dtype, index), "none")
 }
@@ -166,7 +166,7 @@ fn scatter_value_with(
 }
 
 /// `self[…, index[i], …] += src[i]` along `dim`.
-#[lowering("aten.scatter_add.default")]
+#[lowering("aten.scatter_add.default", parts(src))]
 fn scatter_add(cx: &Lower, x: Value, dim: Axis, index: Value, src: Value) -> Res<Value> {
     scattered(cx, x, dim.0, index, src, "add")
 }
@@ -186,7 +186,7 @@ fn scatter_reduce(
 }
 
 /// `self[…, index[i], …]` along `dim`: one element per element of `index`.
-#[lowering("aten.gather.default")]
+#[lowering("aten.gather.default", parts)]
 fn gather(cx: &Lower, x: Value, dim: Axis, index: Value) -> Res<Value> {
     let index = as_index(cx, index);
     if cx.rank(x)? == 0 || cx.rank(index)? == 0 {
@@ -201,7 +201,7 @@ fn gather(cx: &Lower, x: Value, dim: Axis, index: Value) -> Res<Value> {
 
 /// As `gather` after `self` and `indices` were broadcast along the other axes; without `dim`, of the
 /// flattened tensors.
-#[lowering("aten.take_along_dim.default")]
+#[lowering("aten.take_along_dim.default", parts)]
 fn take_along_dim(cx: &Lower, x: Value, indices: Value, dim: Option<Axis>) -> Res<Value> {
     let indices = as_index(cx, indices);
     let Some(Axis(axis)) = dim else {

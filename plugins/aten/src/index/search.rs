@@ -5,7 +5,7 @@ use onnxport_sdk::prelude::*;
 /// How many elements of the last axis of `sorted` are below `values`, or not above them with `right`.
 /// NaN is above everything.
 fn search(cx: &Lower, sorted: Value, values: Value, right: bool) -> Res<Value> {
-    if let Some(nothing) = crate::view::empty(cx)? {
+    if let Some(nothing) = crate::support::empty(cx)? {
         return Ok(nothing);
     }
     let dtype = cx.result(0)?.dtype;

@@ -75,7 +75,7 @@ fn batched(cx: &Lower, vector: Value, like: Value) -> Res<Value> {
 }
 
 /// The factors `L` and `U` of a matrix that holds both; `L` has ones on its diagonal.
-fn both_factors(cx: &Lower, both: Value) -> Res<(Value, Value)> {
+pub(crate) fn both_factors(cx: &Lower, both: Value) -> Res<(Value, Value)> {
     let m = Matrix::new(cx, both)?;
     let smaller = m.smaller(cx);
     let steps = indices(cx, smaller);
@@ -90,12 +90,12 @@ fn both_factors(cx: &Lower, both: Value) -> Res<(Value, Value)> {
 }
 
 /// The permutation matrix `P` of `A = P L U`.
-fn permutation(cx: &Lower, order: Value, rows: Value, dtype: DType) -> Value {
+pub(crate) fn permutation(cx: &Lower, order: Value, rows: Value, dtype: DType) -> Value {
     cx.cast(cx.equal(as_column(cx, rows), as_row(cx, order)), dtype)
 }
 
 /// The order of rows that a list of exchanges makes.
-fn order_of(cx: &Lower, pivots: Value, rows: Value) -> Res<Value> {
+pub(crate) fn order_of(cx: &Lower, pivots: Value, rows: Value) -> Res<Value> {
     let shape = cx.shape(pivots)?;
     let start = with_batch(cx, rows, batch_of(&shape, 1)?, 1)?;
     let count = cx.extent(pivots, shape.len() - 1);
@@ -176,43 +176,48 @@ fn eliminate(cx: &Lower, a: Value, b: Value) -> Res<(Value, Value)> {
     Ok((x, info))
 }
 
-/// `X` with `A X = B`, or `X A = B` unless `left`, and 0 unless a pivot is zero. `B` is a matrix, or the vector of a
-/// column.
-fn solved(cx: &Lower, a: Value, b: Value, left: bool) -> Res<(Value, Value)> {
+/// The batch of a solution, and whether `B` is the vector of a column.
+pub(crate) fn form_of(cx: &Lower, rank: usize) -> Res<(Vec<Dim>, bool)> {
     let result = cx.result(0)?.shape;
-    let vectors = result.len() + 1 == cx.rank(a)?;
-    let batch = batch_of(&result, if vectors { 1 } else { 2 })?;
-    let b = if vectors { as_column(cx, b) } else { b };
+    let vectors = result.len() + 1 == rank;
+    Ok((batch_of(&result, if vectors { 1 } else { 2 })?.to_vec(), vectors))
+}
+
+/// Matrices `X` with `A X = B`, or `X A = B` unless `left`, and 0 unless a pivot is zero.
+pub(crate) fn solved(cx: &Lower, a: Value, b: Value, left: bool, batch: &[Dim]) -> Res<(Value, Value)> {
     let (a, b) = if left { (a, b) } else { (swap_last(cx, a)?, swap_last(cx, b)?) };
     let (a, b) = (with_batch(cx, a, batch, 2)?, with_batch(cx, b, batch, 2)?);
     let (x, info) = eliminate(cx, a, b)?;
-    let x = if left { x } else { swap_last(cx, x)? };
-    Ok((if vectors { cx.squeeze(x, &[-1]) } else { x }, info))
-}
-
-/// The solution, and 0 unless a pivot is zero. PyTorch returns the factors of `A` or of its transpose, as they lie in
-/// memory.
-#[lowering("aten._linalg_solve_ex.default")]
-fn solve_with_factors(cx: &Lower, a: Value, b: Value, left: bool) -> Res<Vec<Option<Value>>> {
-    let (x, info) = solved(cx, a, b, left)?;
-    Ok(vec![Some(x), None, None, Some(info)])
+    Ok((if left { x } else { swap_last(cx, x)? }, info))
 }
 
 /// The solution, and 0 unless a pivot is zero.
 #[lowering("aten.linalg_solve_ex.default")]
 fn solve_ex(cx: &Lower, a: Value, b: Value, left: bool) -> Res<(Value, Value)> {
-    solved(cx, a, b, left)
+    let (batch, vectors) = form_of(cx, cx.rank(a)?)?;
+    if !vectors {
+        return solved(cx, a, b, left, &batch);
+    }
+    let (x, info) = solved(cx, a, as_column(cx, b), left, &batch)?;
+    Ok((cx.squeeze(x, &[-1]), info))
+}
+
+/// The same; PyTorch also returns the factors of `A` or of its transpose, as they lie in memory.
+#[lowering("aten._linalg_solve_ex.default")]
+fn solve_with_factors(cx: &Lower, a: Value, b: Value, left: bool) -> Res<Vec<Option<Value>>> {
+    let (x, info) = solve_ex(cx, a, b, left)?;
+    Ok(vec![Some(x), None, None, Some(info)])
 }
 
 /// The solution.
 #[lowering("aten.linalg_solve.default")]
 fn solve(cx: &Lower, a: Value, b: Value, left: bool) -> Res<Value> {
-    Ok(solved(cx, a, b, left)?.0)
+    Ok(solve_ex(cx, a, b, left)?.0)
 }
 
 /// The inverse, and 0 unless a pivot is zero.
 #[lowering("aten.linalg_inv_ex.default")]
-fn inv_ex(cx: &Lower, a: Value) -> Res<(Value, Value)> {
+pub(crate) fn inv_ex(cx: &Lower, a: Value) -> Res<(Value, Value)> {
     let m = Matrix::new(cx, a)?;
     let shape = cx.shape(a)?;
     let eye = with_batch(cx, identity(cx, m.rows, m.columns, m.dtype), batch_of(&shape, 2)?, 2)?;

@@ -90,7 +90,7 @@ fn scaled(cx: &Lower, values: Value, scale: Value) -> Res<Value> {
 }
 
 /// The eigenvalues, the smallest first, and the eigenvectors, from one triangle.
-pub(super) fn eigen(cx: &Lower, a: Value, lower: bool) -> Res<(Value, Value)> {
+pub(crate) fn eigen(cx: &Lower, a: Value, lower: bool) -> Res<(Value, Value)> {
     let m = Matrix::new(cx, a)?;
     let mirrored = swap_last(cx, a)?;
     let below = cx.greater_equal(as_column(cx, m.rows), m.columns);

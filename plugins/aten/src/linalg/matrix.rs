@@ -6,22 +6,22 @@ use crate::reduce::reduce;
 
 /// A stack of matrices and the indices of its rows and columns.
 #[derive(Clone, Copy)]
-pub(super) struct Matrix {
+pub(crate) struct Matrix {
     pub(super) value: Value,
     /// The number of rows, of shape `[1]`.
     pub(super) height: Value,
     /// The number of columns, of shape `[1]`.
     pub(super) width: Value,
     /// The indices of the rows, from 0.
-    pub(super) rows: Value,
+    pub(crate) rows: Value,
     /// The indices of the columns, from 0.
-    pub(super) columns: Value,
-    pub(super) dtype: DType,
+    pub(crate) columns: Value,
+    pub(crate) dtype: DType,
 }
 
 impl Matrix {
     /// A stack of real matrices.
-    pub(super) fn new(cx: &Lower, value: Value) -> Res<Self> {
+    pub(crate) fn new(cx: &Lower, value: Value) -> Res<Self> {
         let (dtype, rank) = (cx.dtype(value)?, cx.rank(value)?);
         if dtype.is_complex() {
             return Err("this operator has no lowering of complex matrices".into());
@@ -46,7 +46,7 @@ impl Matrix {
     }
 
     /// The smaller of the numbers of rows and columns.
-    pub(super) fn smaller(&self, cx: &Lower) -> Value {
+    pub(crate) fn smaller(&self, cx: &Lower) -> Value {
         if self.height == self.width { self.height } else { cx.min(self.height, self.width) }
     }
 
@@ -70,12 +70,12 @@ impl Matrix {
 }
 
 /// The indices `0 .. count`.
-pub(super) fn indices(cx: &Lower, count: Value) -> Value {
+pub(crate) fn indices(cx: &Lower, count: Value) -> Value {
     cx.range(cx.int(0), cx.squeeze(count, &[0]), cx.int(1))
 }
 
 /// A vector as the column of a matrix.
-pub(super) fn as_column(cx: &Lower, vector: Value) -> Value {
+pub(crate) fn as_column(cx: &Lower, vector: Value) -> Value {
     cx.unsqueeze(vector, &[-1])
 }
 
@@ -133,12 +133,12 @@ pub(super) fn picked(cx: &Lower, x: Value, order: Value) -> Value {
 }
 
 /// The identity matrix of this many rows and columns, without a batch.
-pub(super) fn identity(cx: &Lower, rows: Value, columns: Value, dtype: DType) -> Value {
+pub(crate) fn identity(cx: &Lower, rows: Value, columns: Value, dtype: DType) -> Value {
     cx.cast(cx.equal(as_column(cx, rows), columns), dtype)
 }
 
 /// `x` with its batch of matrices or vectors, the axes before the last `kept`, expanded to `batch`.
-pub(super) fn with_batch(cx: &Lower, x: Value, batch: &[Dim], kept: usize) -> Res<Value> {
+pub(crate) fn with_batch(cx: &Lower, x: Value, batch: &[Dim], kept: usize) -> Res<Value> {
     let shape = cx.shape(x)?;
     let own = shape.len().checked_sub(kept).ok_or("a matrix has too few axes")?;
     if &shape[..own] == batch && !batch.contains(&Dim::Unknown) {
@@ -149,6 +149,6 @@ pub(super) fn with_batch(cx: &Lower, x: Value, batch: &[Dim], kept: usize) -> Re
 }
 
 /// The broadcast batch of a result without its last `kept` axes.
-pub(super) fn batch_of(shape: &[Dim], kept: usize) -> Res<&[Dim]> {
+pub(crate) fn batch_of(shape: &[Dim], kept: usize) -> Res<&[Dim]> {
     shape.len().checked_sub(kept).map(|n| &shape[..n]).ok_or_else(|| "a result has too few axes".into())
 }

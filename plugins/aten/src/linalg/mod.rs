@@ -5,9 +5,9 @@
 mod determinant;
 pub(crate) mod elimination;
 mod householder;
-mod jacobi;
-mod matrix;
+pub(crate) mod jacobi;
+pub(crate) mod matrix;
 pub(crate) mod spectral;
-mod square;
-mod triangular;
+pub(crate) mod square;
+pub(crate) mod triangular;
 mod vectors;

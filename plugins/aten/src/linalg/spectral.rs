@@ -69,7 +69,7 @@ fn cond(cx: &Lower, a: Value, p: Option<f64>) -> Res<Value> {
 ///
 /// Unless it is given, `rtol` is the larger number of rows and columns times the distance of 1 from the next number, and
 /// 0 where `atol` is positive.
-fn negligible(
+pub(crate) fn negligible(
     cx: &Lower,
     m: &Matrix,
     magnitudes: Value,
@@ -96,6 +96,16 @@ fn pinv(cx: &Lower, a: Value, atol: Option<Operand>, rtol: Option<Operand>, herm
         return Ok(empty);
     }
     let m = Matrix::new(cx, a)?;
+    pseudoinverse(cx, a, hermitian, |magnitudes| negligible(cx, &m, magnitudes, atol, rtol))
+}
+
+/// The inverse but for singular values, or magnitudes of eigenvalues, that are at most `negligible` of them.
+pub(crate) fn pseudoinverse(
+    cx: &Lower,
+    a: Value,
+    hermitian: bool,
+    negligible: impl FnOnce(Value) -> Value,
+) -> Res<Value> {
     let Singular { u, values, v } = if hermitian {
         let (values, vectors) = eigen(cx, a, true)?;
         Singular { u: vectors, values, v: vectors }
@@ -103,7 +113,7 @@ fn pinv(cx: &Lower, a: Value, atol: Option<Operand>, rtol: Option<Operand>, herm
         singular(cx, a, false)?
     };
     let magnitudes = cx.abs(values);
-    let kept = cx.greater(magnitudes, negligible(cx, &m, magnitudes, atol, rtol));
+    let kept = cx.greater(magnitudes, negligible(magnitudes));
     let inverse = cx.select(kept, cx.reciprocal(values), 0.0);
     Ok(cx.matmul(v * as_row(cx, inverse), swap_last(cx, u)?))
 }

@@ -1,32 +1,81 @@
-//! Traces and powers of square matrices.
+//! Powers and exponentials of square matrices.
 
 use onnxport_sdk::prelude::*;
 
 use super::elimination::inverse;
+use super::jacobi::epsilon;
+use super::matrix::{Matrix, batch_of, identity, is_empty, with_batch};
+use crate::control::rounds::repeat;
 use crate::matmul::matmul;
 
 /// The `n`-th power of every matrix, by repeated squaring; of its inverse where `n` is negative.
 #[lowering("aten.matrix_power.default", "aten.linalg_matrix_power.default")]
 fn matrix_power(cx: &Lower, x: Value, n: i64) -> Res<Value> {
-    let (dtype, rank) = (cx.result(0)?.dtype, cx.rank(x)?);
+    power(cx, x, n)
+}
+
+pub(crate) fn power(cx: &Lower, x: Value, n: i64) -> Res<Value> {
+    let m = Matrix::new(cx, x)?;
     let (x, n) =
         if n < 0 { (inverse(cx, x)?, n.checked_neg().ok_or("the power is out of range")?) } else { (x, n) };
-    if n == 0 {
-        let size = cx.dim(x, rank - 1).as_const().ok_or("the power 0 needs a constant extent")?;
-        let eye = |i: i64| f64::from(u8::from(i / size == i % size));
-        let elements: Vec<f64> = (0..size * size).map(eye).collect();
-        let shape = cx.result(0)?.shape;
-        return crate::view::expand_to(cx, cx.numbers_shaped(&elements, &[size as u64; 2], dtype), &shape);
-    }
     let (mut rest, mut square, mut product) = (n, x, None);
-    loop {
+    while rest > 0 {
         if rest % 2 == 1 {
-            product = Some(product.map_or(square, |p| matmul(cx, p, square, dtype)));
+            product = Some(product.map_or(square, |p| matmul(cx, p, square, m.dtype)));
         }
         rest /= 2;
-        if rest == 0 {
-            return product.ok_or_else(|| "the power of a matrix is empty".into());
+        if rest > 0 {
+            square = matmul(cx, square, square, m.dtype);
         }
-        square = matmul(cx, square, square, dtype);
     }
+    product.map_or_else(|| identities(cx, &m), Ok)
+}
+
+/// An identity matrix for each matrix.
+fn identities(cx: &Lower, m: &Matrix) -> Res<Value> {
+    let shape = cx.shape(m.value)?;
+    with_batch(cx, identity(cx, m.rows, m.columns, m.dtype), batch_of(&shape, 2)?, 2)
+}
+
+/// The exponential of every matrix.
+#[lowering("aten.linalg_matrix_exp.default", "aten.matrix_exp.default")]
+fn matrix_exp(cx: &Lower, x: Value) -> Res<Value> {
+    exponential(cx, x)
+}
+
+/// The exponential of every matrix: the Taylor polynomial of the matrix halved until its norm is at most 1, squared as
+/// many times. Source: A. Al-Mohy and N. Higham, SIAM Journal on Matrix Analysis 31 (2009).
+pub(crate) fn exponential(cx: &Lower, x: Value) -> Res<Value> {
+    let m = Matrix::new(cx, x)?;
+    if is_empty(cx, x)? {
+        return Ok(x);
+    }
+    let norm = cx.reduce(op::ReduceMax, cx.reduce(op::ReduceSum, cx.abs(x), &[-2], true), &[-1], true);
+    let halvings =
+        cx.max(cx.op(op::Ceil).input(cx.log(norm) / std::f64::consts::LN_2).one(), cx.float(0.0, m.dtype));
+    let small = x / cx.pow(2.0, halvings);
+    let identity = identities(cx, &m)?;
+    // Horner's scheme: I + A (I + A / 2 (I + A / 3 ...)).
+    let degree = terms(m.dtype);
+    let [polynomial] = repeat(cx, m.rounds(cx, cx.ints(&[degree]))?, [identity], |k, [inner]| {
+        let divisor = cx.cast(-k + degree, m.dtype);
+        Ok([identity + cx.matmul(small, inner) / divisor])
+    })?;
+    let most = cx.reshape(cx.cast(cx.reduce(op::ReduceMax, halvings, &[], true), DType::I64), &[-1]);
+    let [result] = repeat(cx, m.rounds(cx, most)?, [polynomial], |k, [power]| {
+        let goes_on = cx.less(cx.cast(k, m.dtype), halvings);
+        Ok([cx.select(goes_on, cx.matmul(power, power), power)])
+    })?;
+    Ok(result)
+}
+
+/// The terms of the series of the exponential after which the next one, of a norm of 1, is below the precision.
+fn terms(dtype: DType) -> i64 {
+    let mut term = 1.0;
+    (1..)
+        .find(|n| {
+            term /= *n as f64;
+            term < epsilon(dtype) / 4.0
+        })
+        .unwrap_or(18)
 }

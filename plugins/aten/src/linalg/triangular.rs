@@ -74,7 +74,7 @@ fn triangular_solve(
 }
 
 /// The lower factors `L` of `A = L L'`, from the lower triangle, and 0 unless a pivot is not positive.
-fn cholesky_of(cx: &Lower, a: Value) -> Res<(Value, Value)> {
+pub(crate) fn cholesky_of(cx: &Lower, a: Value) -> Res<(Value, Value)> {
     let m = Matrix::new(cx, a)?;
     let info = m.per_matrix(cx, &Scalar::Int(0), DType::I32)?;
     let [_, lower, info] =
@@ -118,7 +118,7 @@ fn cholesky_solve(cx: &Lower, x: Value, input2: Value, upper: bool) -> Res<Value
     by_factor(cx, factor, b, upper)
 }
 
-fn by_factor(cx: &Lower, factor: Value, b: Value, upper: bool) -> Res<Value> {
+pub(crate) fn by_factor(cx: &Lower, factor: Value, b: Value, upper: bool) -> Res<Value> {
     let transposed = swap_last(cx, factor)?;
     let (first, second) = if upper { (transposed, factor) } else { (factor, transposed) };
     let y = substitute(cx, first, b, Triangle { upper: false, unit: false })?;

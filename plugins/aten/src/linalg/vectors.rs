@@ -5,7 +5,7 @@ use onnxport_sdk::prelude::*;
 use crate::reduce::reduce;
 
 /// The cross product along `dim`: `a[1, 2, 0] * b[2, 0, 1] - a[2, 0, 1] * b[1, 2, 0]`.
-#[lowering("aten.linalg_cross.default", "aten.cross.default")]
+#[lowering("aten.linalg_cross.default", "aten.cross.default", multilinear)]
 fn cross(cx: &Lower, a: Value, b: Value, dim: Option<i64>) -> Res<Value> {
     let result = cx.result(0)?;
     let rank = result.rank();
@@ -38,5 +38,5 @@ fn vander(cx: &Lower, x: Value) -> Res<Value> {
     let powers: Vec<f64> = (0..count).map(|n| n as f64).collect();
     let powers = cx.numbers(&powers, result.dtype);
     // A single number counts as a vector.
-    cx.reshape_to_result(cx.pow(cx.unsqueeze(x, &[-1]), powers), 0)
+    cx.reshape_to_result(cx.pow(cx.unsqueeze(cx.cast(x, result.dtype), &[-1]), powers), 0)
 }

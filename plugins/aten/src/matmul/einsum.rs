@@ -3,7 +3,7 @@
 use onnxport_sdk::prelude::*;
 
 /// Einstein summation: `Einsum` with an explicit output.
-#[lowering("aten.einsum.default")]
+#[lowering("aten.einsum.default", multilinear)]
 fn einsum(cx: &Lower, equation: Str, tensors: Vec<Value>) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let equation = explicit(equation.0);
@@ -45,7 +45,7 @@ fn bilinear(cx: &Lower, input1: Value, input2: Value, weight: Value, bias: Optio
 }
 
 /// The sum of products over the paired axes `dims_self` and `dims_other`.
-#[lowering("aten.tensordot.default")]
+#[lowering("aten.tensordot.default", multilinear)]
 fn tensordot(cx: &Lower, a: Value, b: Value, dims_self: Vec<i64>, dims_other: Vec<i64>) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let (left, right) = (cx.rank(a)?, cx.rank(b)?);

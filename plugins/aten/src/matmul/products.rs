@@ -12,15 +12,21 @@ use super::{matmul, swap_last};
     "aten.bmm.default",
     "aten.mv.default",
     "aten.dot.default",
-    "aten.vdot.default"
+    multilinear
 )]
 fn product(cx: &Lower, a: Value, b: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     Ok(matmul(cx, a, b, dtype))
 }
 
+/// The product of two real vectors.
+#[lowering("aten.vdot.default")]
+fn vdot(cx: &Lower, a: Value, b: Value) -> Res<Value> {
+    product(cx, a, b)
+}
+
 /// `sum_k a[..., k] * b[..., k]` for all leading axes of both.
-#[lowering("aten.inner.default")]
+#[lowering("aten.inner.default", multilinear)]
 fn inner(cx: &Lower, a: Value, b: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let (left, right) = (cx.rank(a)?, cx.rank(b)?);
@@ -42,7 +48,7 @@ fn inner(cx: &Lower, a: Value, b: Value) -> Res<Value> {
 }
 
 /// `a[i] * b[j]`.
-#[lowering("aten.outer.default", "aten.ger.default")]
+#[lowering("aten.outer.default", "aten.ger.default", multilinear)]
 fn outer(cx: &Lower, a: Value, b: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let (a, b) = (cx.cast(a, dtype), cx.cast(b, dtype));
@@ -51,7 +57,7 @@ fn outer(cx: &Lower, a: Value, b: Value) -> Res<Value> {
 }
 
 /// The product of a chain of matrices, from the left; the first and the last may be vectors.
-#[lowering("aten.chain_matmul.default", "aten.linalg_multi_dot.default")]
+#[lowering("aten.chain_matmul.default", "aten.linalg_multi_dot.default", multilinear)]
 fn chain(cx: &Lower, x: Vec<Value>) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let (first, rest) = x.split_first().ok_or("the list of matrices is empty")?;
@@ -59,7 +65,7 @@ fn chain(cx: &Lower, x: Vec<Value>) -> Res<Value> {
 }
 
 /// `a[i] * b[j]` at `[i * len(b) + j]`, for every axis; the shorter shape gets leading ones.
-#[lowering("aten.kron.default")]
+#[lowering("aten.kron.default", multilinear)]
 fn kron(cx: &Lower, a: Value, b: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let (left, right) = (cx.rank(a)? as i64, cx.rank(b)? as i64);

@@ -27,7 +27,7 @@ fn operand_called(cx: &Lower, name: &str) -> Res<Operand> {
 }
 
 /// `value` where `mask`, else `self`.
-#[lowering("aten.masked_fill.Scalar", "aten.masked_fill.Tensor")]
+#[lowering("aten.masked_fill.Scalar", "aten.masked_fill.Tensor", parts(value))]
 fn masked_fill(cx: &Lower, x: Value, mask: Value, value: Operand) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let (x, value) = (cx.cast(x, dtype), cx.operand(&value, dtype));
@@ -135,7 +135,7 @@ fn nan_to_num(
 }
 
 /// Whether a signed number has a minus sign, as -0 does.
-pub(super) fn is_below(cx: &Lower, x: Value, dtype: DType) -> Value {
+pub(crate) fn is_below(cx: &Lower, x: Value, dtype: DType) -> Value {
     let below = cx.less(x, 0.0);
     if !dtype.is_float() {
         return below;

@@ -4,7 +4,6 @@ pub(crate) mod arithmetic;
 mod bessel;
 mod choose;
 pub(crate) mod compare;
-mod complex;
 pub(crate) mod division;
 mod gamma;
 mod logic;
@@ -12,3 +11,6 @@ mod polynomials;
 mod rounding;
 mod special;
 mod unary;
+
+pub(crate) use choose::is_below;
+pub(crate) use unary::{atan2_of, log1p_of};

@@ -107,7 +107,7 @@ fn log1p(cx: &Lower, x: Value) -> Res<Value> {
 
 /// `log(1 + x)`. Near 0 the sum `u` is rounded, and `log(u) * x / (u - 1)` corrects it. Source: D. Goldberg, ACM Computing
 /// Surveys 23 (1991), theorem 4.
-pub(super) fn log1p_of(cx: &Lower, x: Value, dtype: DType) -> Value {
+pub(crate) fn log1p_of(cx: &Lower, x: Value, dtype: DType) -> Value {
     let sum = x + 1.0;
     let log = cx.log(sum);
     let ratio = x / shifted(sum, -1.0);
@@ -132,7 +132,7 @@ fn log_to(cx: &Lower, x: Value, base: f64) -> Res<Value> {
 }
 
 /// The angle of the point `(x, y)`: `atan(y / x)`, turned by half a circle where `x` is negative.
-pub(super) fn atan2_of(cx: &Lower, y: Value, x: Value, dtype: DType) -> Value {
+pub(crate) fn atan2_of(cx: &Lower, y: Value, x: Value, dtype: DType) -> Value {
     let (zero, pi) = (cx.float(0.0, dtype), cx.float(std::f64::consts::PI, dtype));
     // On a diagonal, which also the origin and infinite points are on, the quotient may be undefined.
     let slope = cx.select(cx.equal(cx.abs(y), cx.abs(x)), cx.sign(y) * cx.sign(x), y / x);

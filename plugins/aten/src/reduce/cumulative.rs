@@ -5,7 +5,7 @@ use onnxport_sdk::prelude::*;
 use super::reduce;
 
 /// The running sum along `dim`.
-#[lowering("aten.cumsum.default")]
+#[lowering("aten.cumsum.default", parts)]
 fn cumsum(cx: &Lower, x: Value, dim: Axis) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let x = cx.cast(x, dtype);

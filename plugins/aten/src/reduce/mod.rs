@@ -10,6 +10,8 @@ mod truth;
 
 use onnxport_sdk::prelude::*;
 
+use crate::support::full;
+
 pub(crate) use norms::vector_norm;
 
 /// A reduction over `axes`, or over all axes where there are none. A 0-d operand is its own
@@ -48,8 +50,7 @@ pub(crate) fn reduce(
     Ok(cx.cast(cx.reduce(op, cx.cast(x, compute), axes, keepdim), dtype))
 }
 
-/// The reduction of an operand that is known to have no elements, a constant: what
-/// neutral elements reduce to. There is no largest of nothing, and its mean is the caller's business.
+/// The reduction of an operand that is known to have no elements: what neutral elements reduce to. There is no largest of nothing, and its mean is the caller's business.
 fn empty(
     cx: &Lower,
     op: impl Operator<'static>,
@@ -63,18 +64,19 @@ fn empty(
     }
     let rank = shape.len() as i64;
     let reduced = |axis: i64| axes.is_empty() || axes.contains(&axis) || axes.contains(&(axis - rank));
-    let extents = shape.iter().zip(0..).filter_map(|(d, axis)| {
-        if reduced(axis) { keepdim.then_some(Some(1)) } else { Some(d.as_const().map(|n| n as u64)) }
-    });
-    let Some(extents) = extents.collect::<Option<Vec<u64>>>() else { return Ok(None) };
+    let extents = shape
+        .iter()
+        .zip(0..)
+        .filter_map(|(d, axis)| if reduced(axis) { keepdim.then_some(Dim::Const(1)) } else { Some(*d) });
+    let extents: Vec<Dim> = extents.collect();
     let neutral = match op.name() {
-        _ if extents.contains(&0) => return Ok(Some(cx.constant(dtype, &extents, &[]))),
+        _ if extents.contains(&Dim::Const(0)) => Scalar::Int(0),
         "ReduceSum" | "ReduceL1" | "ReduceL2" | "ReduceSumSquare" => Scalar::Int(0),
         "ReduceProd" => Scalar::Int(1),
         "ReduceLogSumExp" => Scalar::Float(f64::NEG_INFINITY),
         _ => return Ok(None),
     };
-    Ok(Some(cx.filled(&neutral, dtype, &extents)))
+    Ok(Some(full(cx, &extents, &neutral, dtype)))
 }
 
 fn may_be_empty(cx: &Lower, x: Value) -> Res<bool> {

@@ -4,6 +4,7 @@ use onnxport_sdk::prelude::*;
 
 use super::{axes_of, reduce};
 use crate::linalg::spectral::singular_values;
+use crate::support::full;
 
 /// `sum(|x|^p)^(1/p)` over `axes` (all, where there are none), with the limits for 0 and infinity.
 pub(crate) fn vector_norm(cx: &Lower, x: Value, p: f64, axes: &[i64], keepdim: bool) -> Res<Value> {
@@ -124,6 +125,10 @@ fn of_singular_values(
         [rows, columns] => (cx.axis(*rows, rank)?, cx.axis(*columns, rank)?),
         _ => return Err("a matrix norm needs two axes".into()),
     };
+    if cx.dim(x, rows).is(0) || cx.dim(x, columns).is(0) {
+        let result = cx.result(0)?;
+        return Ok(full(cx, &result.shape, &Scalar::Int(0), result.dtype));
+    }
     let others = (0..rank).filter(|axis| *axis != rows && *axis != columns);
     let perm: Vec<usize> = others.chain([rows, columns]).collect();
     let values = singular_values(cx, cx.transpose(x, &perm))?;

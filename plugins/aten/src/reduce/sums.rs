@@ -5,7 +5,7 @@ use onnxport_sdk::prelude::*;
 use super::{axes_of, reduce};
 
 /// The sum over `dim`, in the type that the program states: i64 for integers and truth values.
-#[lowering("aten.sum.default", "aten.sum.dim_IntList")]
+#[lowering("aten.sum.default", "aten.sum.dim_IntList", parts)]
 fn sum(cx: &Lower, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
     total(cx, op::ReduceSum, x, dim.as_ref(), keepdim)
 }
@@ -17,7 +17,7 @@ fn prod(cx: &Lower, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
 }
 
 /// The mean over `dim`.
-#[lowering("aten.mean.default", "aten.mean.dim")]
+#[lowering("aten.mean.default", "aten.mean.dim", parts)]
 fn mean(cx: &Lower, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
     total(cx, op::ReduceMean, x, dim.as_ref(), keepdim)
 }

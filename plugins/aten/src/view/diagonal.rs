@@ -31,7 +31,7 @@ fn diagonal(cx: &Lower, x: Value, offset: i64, dim1: Axis, dim2: Axis) -> Res<Va
 }
 
 /// The last axis of `self` as the diagonal `offset` of new planes `dim1` × `dim2`, zero elsewhere.
-#[lowering("aten.diag_embed.default")]
+#[lowering("aten.diag_embed.default", parts)]
 fn diag_embed(cx: &Lower, x: Value, offset: i64, dim1: i64, dim2: i64) -> Res<Value> {
     let rank = cx.result(0)?.rank();
     let (dim1, dim2) = (cx.axis(dim1, rank)?, cx.axis(dim2, rank)?);
@@ -83,7 +83,7 @@ fn on_diagonal(cx: &Lower, n: Dim, offset: i64) -> Value {
 }
 
 /// A matrix with the vector `self` on its diagonal, or the diagonal of the matrix `self`.
-#[lowering("aten.diag.default")]
+#[lowering("aten.diag.default", parts)]
 fn diag(cx: &Lower, x: Value, diagonal: i64) -> Res<Value> {
     match cx.rank(x)? {
         1 => embedded(cx, x, diagonal),
@@ -92,14 +92,14 @@ fn diag(cx: &Lower, x: Value, diagonal: i64) -> Res<Value> {
 }
 
 /// A matrix with the elements of `self` on its diagonal.
-#[lowering("aten.diagflat.default")]
+#[lowering("aten.diagflat.default", parts)]
 fn diagflat(cx: &Lower, x: Value, offset: i64) -> Res<Value> {
     let flat = if cx.rank(x)? == 1 { x } else { cx.reshape(x, &[-1]) };
     embedded(cx, flat, offset)
 }
 
 /// The sum of the main diagonal of a matrix.
-#[lowering("aten.trace.default")]
+#[lowering("aten.trace.default", parts)]
 fn trace(cx: &Lower, x: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let shape = cx.shape(x)?;

@@ -25,14 +25,6 @@ pub(crate) fn expand_to(cx: &Lower, x: Value, shape: &[Dim]) -> Res<Value> {
     Ok(cx.expand(x, cx.dims_value(&target)))
 }
 
-/// A constant for the result of the call, when the program states that it has no elements.
-pub(crate) fn empty(cx: &Lower) -> Res<Option<Value>> {
-    let result = cx.result(0)?;
-    let extents: Option<Vec<u64>> =
-        result.shape.iter().map(|d| d.as_const().and_then(|n| n.try_into().ok())).collect();
-    Ok(extents.filter(|e| e.contains(&0)).map(|e| cx.constant(result.dtype, &e, &[])))
-}
-
 /// `self` broadcast to the shape that the program states.
 #[lowering(
     "aten.expand.default",
@@ -68,7 +60,7 @@ fn broadcast_in_dim(cx: &Lower, x: Value, broadcast_dimensions: Vec<i64>) -> Res
 }
 
 /// Coordinate grids: tensor `i` varies along axis `i` of every result; `xy` exchanges the first two.
-#[lowering("aten.meshgrid.default", "aten.meshgrid.indexing")]
+#[lowering("aten.meshgrid.default", "aten.meshgrid.indexing", parts)]
 fn meshgrid(cx: &Lower, tensors: Vec<Value>, indexing: Option<Str>) -> Res<Vec<Value>> {
     let swap = indexing.is_some_and(|i| i.0 == "xy") && tensors.len() > 1;
     let rank = tensors.len();

@@ -2,20 +2,11 @@
 
 use onnxport_sdk::prelude::*;
 
-/// The type of the reals that stand for `dtype`.
-fn real(dtype: DType) -> DType {
-    match dtype {
-        DType::C64 => DType::F32,
-        DType::C128 => DType::F64,
-        other => other,
-    }
-}
-
 /// The values next to each other along `axis`, cast to the type of the result. Tensors of shape `[0]`
 /// are skipped whatever the rank of the others, as in PyTorch.
 fn joined(cx: &Lower, tensors: &[Value], axis: usize) -> Res<Value> {
     let result = cx.result(0)?;
-    let dtype = real(result.dtype);
+    let dtype = result.dtype.real();
     let ranks: Res<Vec<usize>> = tensors.iter().map(|x| cx.rank(*x)).collect();
     let rank = ranks?.into_iter().max().unwrap_or_default();
     let mut operands = Vec::new();
@@ -69,7 +60,7 @@ fn widened(cx: &Lower, tensors: Vec<Value>, places: impl Fn(usize) -> Vec<i64>) 
 }
 
 /// Along axis 0 for vectors, else axis 1.
-#[lowering("aten.hstack.default")]
+#[lowering("aten.hstack.default", parts)]
 fn hstack(cx: &Lower, tensors: Vec<Value>) -> Res<Value> {
     let axis = usize::from(cx.result(0)?.rank() > 1);
     let tensors = widened(cx, tensors, |rank| if rank == 0 { vec![0] } else { vec![] })?;
@@ -77,14 +68,14 @@ fn hstack(cx: &Lower, tensors: Vec<Value>) -> Res<Value> {
 }
 
 /// Along axis 0 after `atleast_2d`.
-#[lowering("aten.vstack.default", "aten.row_stack.default")]
+#[lowering("aten.vstack.default", "aten.row_stack.default", parts)]
 fn vstack(cx: &Lower, tensors: Vec<Value>) -> Res<Value> {
     let tensors = widened(cx, tensors, |rank| (0..2usize.saturating_sub(rank) as i64).collect())?;
     joined(cx, &tensors, 0)
 }
 
 /// Along axis 2 after `atleast_3d`.
-#[lowering("aten.dstack.default")]
+#[lowering("aten.dstack.default", parts)]
 fn dstack(cx: &Lower, tensors: Vec<Value>) -> Res<Value> {
     let tensors = widened(cx, tensors, |rank| match rank {
         0 => vec![0, 1, 2],
@@ -96,7 +87,7 @@ fn dstack(cx: &Lower, tensors: Vec<Value>) -> Res<Value> {
 }
 
 /// Along axis 1; vectors are columns.
-#[lowering("aten.column_stack.default")]
+#[lowering("aten.column_stack.default", parts)]
 fn column_stack(cx: &Lower, tensors: Vec<Value>) -> Res<Value> {
     let tensors = widened(cx, tensors, |rank| match rank {
         0 => vec![0, 1],
@@ -107,7 +98,7 @@ fn column_stack(cx: &Lower, tensors: Vec<Value>) -> Res<Value> {
 }
 
 /// The matrices along the diagonal of a matrix of zeros.
-#[lowering("aten.block_diag.default")]
+#[lowering("aten.block_diag.default", parts)]
 fn block_diag(cx: &Lower, tensors: Vec<Value>) -> Res<Value> {
     let result = cx.result(0)?;
     let total = result.shape.get(1).copied().unwrap_or(Dim::Unknown);
@@ -126,7 +117,7 @@ fn block_diag(cx: &Lower, tensors: Vec<Value>) -> Res<Value> {
 }
 
 /// Every choice of `r` elements of a vector in order, a row each.
-#[lowering("aten.combinations.default")]
+#[lowering("aten.combinations.default", parts)]
 fn combinations(cx: &Lower, x: Value, r: i64, with_replacement: bool) -> Res<Value> {
     let Some(n) = cx.dim(x, 0).as_const() else {
         return Err("argument `self`: combinations of a symbolic number of elements are not supported".into());
@@ -149,7 +140,7 @@ fn combinations(cx: &Lower, x: Value, r: i64, with_replacement: bool) -> Res<Val
 }
 
 /// Every combination of one element of each vector, a row each.
-#[lowering("aten.cartesian_prod.default")]
+#[lowering("aten.cartesian_prod.default", parts)]
 fn cartesian_prod(cx: &Lower, tensors: Vec<Value>) -> Res<Value> {
     let [first, rest @ ..] = tensors.as_slice() else { return Err("argument `tensors` is empty".into()) };
     if rest.is_empty() {

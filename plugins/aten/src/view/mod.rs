@@ -14,5 +14,5 @@ mod split;
 mod strided;
 mod window;
 
-pub(crate) use expand::{empty, expand_to};
+pub(crate) use expand::expand_to;
 pub(crate) use permute::permuted;

@@ -2,7 +2,7 @@
 
 use onnxport_sdk::prelude::*;
 
-use super::empty;
+use crate::support::empty;
 
 /// The counts of `pad` as `(before, after)` per axis, first axis first.
 fn sides(pad: &[SymInt], rank: usize) -> Res<Vec<(SymInt, SymInt)>> {
@@ -100,7 +100,7 @@ fn wrapped(cx: &Lower, mut x: Value, sides: &[(SymInt, SymInt)]) -> Res<Value> {
 }
 
 /// `self` padded in `mode`.
-#[lowering("aten.pad.default")]
+#[lowering("aten.pad.default", parts(value))]
 fn pad(cx: &Lower, x: Value, pad: Vec<SymInt>, mode: Str, value: Option<Scalar>) -> Res<Value> {
     match mode.0 {
         "constant" => constant(cx, x, &pad, &value.unwrap_or(Scalar::Int(0))),
@@ -112,7 +112,7 @@ fn pad(cx: &Lower, x: Value, pad: Vec<SymInt>, mode: Str, value: Option<Scalar>)
 }
 
 /// As `pad` with PyTorch's number of the mode.
-#[lowering("aten._pad_enum.default")]
+#[lowering("aten._pad_enum.default", parts(value))]
 fn pad_enum(cx: &Lower, x: Value, pad: Vec<SymInt>, mode: i64, value: Option<Scalar>) -> Res<Value> {
     match mode {
         0 => mirrored(cx, x, &pad, "reflect"),
@@ -124,19 +124,24 @@ fn pad_enum(cx: &Lower, x: Value, pad: Vec<SymInt>, mode: i64, value: Option<Sca
 }
 
 /// `self` surrounded by `value`.
-#[lowering("aten.constant_pad_nd.default")]
+#[lowering("aten.constant_pad_nd.default", parts(value))]
 fn constant_pad(cx: &Lower, x: Value, pad: Vec<SymInt>, value: Scalar) -> Res<Value> {
     constant(cx, x, &pad, &value)
 }
 
 /// `self` continued periodically.
-#[lowering("aten._pad_circular.default")]
+#[lowering("aten._pad_circular.default", parts)]
 fn circular_pad(cx: &Lower, x: Value, pad: Vec<SymInt>) -> Res<Value> {
     mirrored(cx, x, &pad, "wrap")
 }
 
 /// `self` mirrored at its edges, which are not repeated.
-#[lowering("aten.reflection_pad1d.default", "aten.reflection_pad2d.default", "aten.reflection_pad3d.default")]
+#[lowering(
+    "aten.reflection_pad1d.default",
+    "aten.reflection_pad2d.default",
+    "aten.reflection_pad3d.default",
+    parts
+)]
 fn reflection_pad(cx: &Lower, x: Value, padding: Vec<SymInt>) -> Res<Value> {
     mirrored(cx, x, &padding, "reflect")
 }
@@ -145,7 +150,8 @@ fn reflection_pad(cx: &Lower, x: Value, padding: Vec<SymInt>) -> Res<Value> {
 #[lowering(
     "aten.replication_pad1d.default",
     "aten.replication_pad2d.default",
-    "aten.replication_pad3d.default"
+    "aten.replication_pad3d.default",
+    parts
 )]
 fn replication_pad(cx: &Lower, x: Value, padding: Vec<SymInt>) -> Res<Value> {
     mirrored(cx, x, &padding, "edge")

@@ -3,9 +3,10 @@
 use onnxport_sdk::prelude::*;
 
 use super::permuted;
+use crate::support::empty;
 
 /// `[…, C r², H, W]` as `[…, C, H r, W r]`: channel `c r² + i r + j` is pixel `(i, j)` of a block.
-#[lowering("aten.pixel_shuffle.default")]
+#[lowering("aten.pixel_shuffle.default", parts)]
 fn pixel_shuffle(cx: &Lower, x: Value, upscale_factor: i64) -> Res<Value> {
     let (shape, r) = (cx.shape(x)?, upscale_factor);
     if shape.len() == 4 {
@@ -19,7 +20,7 @@ fn pixel_shuffle(cx: &Lower, x: Value, upscale_factor: i64) -> Res<Value> {
 }
 
 /// `[…, C, H r, W r]` as `[…, C r², H, W]`: pixel `(i, j)` of a block is channel `c r² + i r + j`.
-#[lowering("aten.pixel_unshuffle.default")]
+#[lowering("aten.pixel_unshuffle.default", parts)]
 fn pixel_unshuffle(cx: &Lower, x: Value, downscale_factor: i64) -> Res<Value> {
     let (shape, r) = (cx.shape(x)?, downscale_factor);
     let [outer @ .., channels, height, width] = shape.as_slice() else {
@@ -38,6 +39,9 @@ fn rearranged<const N: usize>(
     inner: &[Dim],
     order: [usize; N],
 ) -> Res<Value> {
+    if let Some(nothing) = empty(cx)? {
+        return Ok(nothing);
+    }
     let apart = cx.reshape_to(x, &[outer, inner].concat());
     let first = outer.len();
     let moved = permuted(cx, apart, (0..first).chain(order.map(|a| first + a)).collect())?;
@@ -45,7 +49,7 @@ fn rearranged<const N: usize>(
 }
 
 /// Channel `k` of group `g` becomes channel `k groups + g`.
-#[lowering("aten.channel_shuffle.default", "aten.native_channel_shuffle.default")]
+#[lowering("aten.channel_shuffle.default", "aten.native_channel_shuffle.default", parts)]
 fn channel_shuffle(cx: &Lower, x: Value, groups: i64) -> Res<Value> {
     let shape = cx.shape(x)?;
     let [batch, channels, ..] = shape.as_slice() else {

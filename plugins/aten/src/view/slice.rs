@@ -47,7 +47,7 @@ fn narrow(cx: &Lower, x: Value, dim: Axis, start: SymInt, length: SymInt) -> Res
 }
 
 /// As `narrow` with a 0-d tensor as start.
-#[lowering("aten.narrow.Tensor")]
+#[lowering("aten.narrow.Tensor", parts)]
 fn narrow_tensor(cx: &Lower, x: Value, dim: Axis, start: Value, length: SymInt) -> Res<Value> {
     Ok(narrowed(cx, x, dim.0, SymInt::Value(cx.reshape(cx.cast(start, DType::I64), &[1])), length))
 }

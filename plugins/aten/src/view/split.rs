@@ -57,7 +57,7 @@ fn split_at(cx: &Lower, x: Value, indices: Vec<SymInt>, dim: Axis) -> Res<Vec<Va
 }
 
 /// Parts that end at the positions in a tensor, or as many equal ones as it says, the first ones larger.
-#[lowering("aten.tensor_split.tensor_indices_or_sections")]
+#[lowering("aten.tensor_split.tensor_indices_or_sections", parts)]
 fn tensor_split(cx: &Lower, x: Value, tensor_indices_or_sections: Value, dim: Axis) -> Res<Vec<Value>> {
     let (count, axis) = (cx.result_count() as i64, dim.0 as i64);
     let (bounds, extent) = (tensor_indices_or_sections, cx.dim(x, dim.0));

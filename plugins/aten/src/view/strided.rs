@@ -29,7 +29,7 @@ fn constant(cx: &Lower, places: &[i64], shape: &[i64]) -> Value {
 }
 
 /// The elements of the storage of `self` at these positions.
-#[lowering("aten.as_strided.default", "aten.as_strided_copy.default")]
+#[lowering("aten.as_strided.default", "aten.as_strided_copy.default", parts)]
 fn as_strided(
     cx: &Lower,
     x: Value,
@@ -42,7 +42,7 @@ fn as_strided(
 }
 
 /// `self` with the elements at these positions of its storage replaced by `src`.
-#[lowering("aten.as_strided_scatter.default")]
+#[lowering("aten.as_strided_scatter.default", parts(src))]
 fn as_strided_scatter(
     cx: &Lower,
     x: Value,

@@ -5,7 +5,7 @@ use onnxport_sdk::prelude::*;
 use super::permuted;
 
 /// Windows of `size` elements every `step` along `dimension`; the elements of a window are a last axis.
-#[lowering("aten.unfold.default", "aten.unfold_copy.default")]
+#[lowering("aten.unfold.default", "aten.unfold_copy.default", parts)]
 fn unfold(cx: &Lower, x: Value, dimension: Axis, size: i64, step: i64) -> Res<Value> {
     let (axis, rank) = (dimension.0, cx.rank(x)?);
     if rank == 0 {

@@ -1,0 +1,211 @@
+//! Matrices of complex numbers, as matrices of reals: `a + bi` becomes the block `[[a, -b], [b, a]]`.
+//!
+//! Sums, products, inverses and pseudoinverses of such matrices are again of this form, and a triangular one with real
+//! numbers on its diagonal is the Cholesky factor of one. Every eigenvalue and singular value appears twice; vectors
+//! that belong to them are refused, since those of equal values need not be of this form.
+
+use onnxport_sdk::prelude::*;
+
+use super::Complex;
+use crate::linalg::elimination::{both_factors, form_of, inv_ex, order_of, permutation, solved};
+use crate::linalg::jacobi::eigen;
+use crate::linalg::matrix::{Matrix, as_column, identity, indices, with_batch};
+use crate::linalg::spectral::{negligible, pseudoinverse, singular_values};
+use crate::linalg::square::{exponential, power};
+use crate::linalg::triangular::{by_factor, cholesky_of};
+use crate::matmul::swap_last;
+
+/// Matrices of blocks for matrices of pairs, `[..., m, n, 2]`.
+fn blocks(cx: &Lower, pairs: Value) -> Res<Value> {
+    let shape = cx.shape(pairs)?;
+    let [batch @ .., rows, columns, _] = &*shape else { return Err("a matrix has two axes".into()) };
+    let turned = cx.gather(pairs, cx.ints(&[1, 0]), -1) * cx.numbers(&[-1.0, 1.0], cx.dtype(pairs)?);
+    // Columns of blocks: the number, and the number times i.
+    let both = cx.concat(&[cx.unsqueeze(pairs, &[-1]), cx.unsqueeze(turned, &[-1])], -1);
+    let both = cx.op(op::Transpose).input(both).perm(&swapped(shape.len())).one();
+    let two = Dim::Const(2);
+    let target = [batch, &[cx.dim_mul(*rows, two), cx.dim_mul(*columns, two)]].concat();
+    Ok(cx.reshape_to(both, &target))
+}
+
+/// The axes `[..., m, n, 2, 2]` as `[..., m, 2, n, 2]`.
+fn swapped(rank: usize) -> Vec<i64> {
+    let mut perm: Vec<i64> = (0..=rank as i64).collect();
+    perm.swap(rank - 2, rank - 1);
+    perm
+}
+
+/// The pairs of matrices of blocks.
+fn unblocked(cx: &Lower, blocks: Value) -> Res<Value> {
+    // The first column of every block.
+    let columns = every_second(cx, blocks);
+    let shape = cx.shape(columns)?;
+    let [batch @ .., rows, width] = &*shape else { return Err("a matrix has two axes".into()) };
+    let two = Dim::Const(2);
+    let split = cx.reshape_to(columns, &[batch, &[cx.dim_div(*rows, two), two, *width]].concat());
+    swap_last(cx, split)
+}
+
+/// The elements of vectors at even positions.
+fn every_second(cx: &Lower, x: Value) -> Value {
+    cx.slice(x, -1, 0, i64::MAX, 2)
+}
+
+/// The number of a pivot from that of a row of blocks, both counted from 1.
+fn pivot_number(info: Value) -> Value {
+    (info + 1i64) / 2i64
+}
+
+/// The conjugate transposes of matrices.
+fn adjoint(cx: &Lower, pairs: Value) -> Res<Value> {
+    let rank = cx.rank(pairs)?;
+    let mut perm: Vec<i64> = (0..rank as i64).collect();
+    perm.swap(rank - 3, rank - 2);
+    let transposed = cx.op(op::Transpose).input(pairs).perm(&perm).one();
+    Ok(Complex::of(cx, transposed).conjugate().pairs(cx))
+}
+
+/// The Hermitian matrices that have one triangle, with a real diagonal.
+fn hermitian(cx: &Lower, pairs: Value, lower: bool) -> Res<Value> {
+    let m = Matrix::new(cx, cx.gather(pairs, cx.int(0), -1))?;
+    let other = adjoint(cx, pairs)?;
+    let (lower, upper) = if lower { (pairs, other) } else { (other, pairs) };
+    let below = cx.unsqueeze(cx.greater_equal(as_column(cx, m.rows), m.columns), &[-1]);
+    let z = Complex::of(cx, cx.select(below, lower, upper));
+    let diagonal = cx.unsqueeze(cx.equal(as_column(cx, m.rows), m.columns), &[-1]);
+    Ok(Complex { re: z.re, im: cx.select(diagonal, 0.0, z.im) }.pairs(cx))
+}
+
+/// The solution, and 0 unless a pivot is zero.
+#[lowering("aten.linalg_solve_ex.default", complex)]
+fn solve_ex(cx: &Lower, a: Value, b: Value, left: bool) -> Res<(Value, Value)> {
+    let (batch, vectors) = form_of(cx, cx.rank(a)? - 1)?;
+    let b = if vectors { cx.unsqueeze(b, &[-2]) } else { b };
+    let (x, info) = solved(cx, blocks(cx, a)?, blocks(cx, b)?, left, &batch)?;
+    let x = unblocked(cx, x)?;
+    Ok((if vectors { cx.squeeze(x, &[-2]) } else { x }, pivot_number(info)))
+}
+
+/// The same; PyTorch also returns the factors of `A` or of its transpose, as they lie in memory.
+#[lowering("aten._linalg_solve_ex.default", complex)]
+fn solve_with_factors(cx: &Lower, a: Value, b: Value, left: bool) -> Res<Vec<Option<Value>>> {
+    let (x, info) = solve_ex(cx, a, b, left)?;
+    Ok(vec![Some(x), None, None, Some(info)])
+}
+
+/// The solution.
+#[lowering("aten.linalg_solve.default", complex)]
+fn solve(cx: &Lower, a: Value, b: Value, left: bool) -> Res<Value> {
+    Ok(solve_ex(cx, a, b, left)?.0)
+}
+
+/// The inverse, and 0 unless a pivot is zero.
+#[lowering("aten.linalg_inv_ex.default", "aten.inverse.default", "aten.linalg_inv.default", complex)]
+fn inverse(cx: &Lower, a: Value) -> Res<(Value, Value)> {
+    let (inverse, info) = inv_ex(cx, blocks(cx, a)?)?;
+    Ok((unblocked(cx, inverse)?, pivot_number(info)))
+}
+
+/// The permutation and the triangular factors of `A = P L U`.
+#[lowering("aten.lu_unpack.default", complex)]
+fn lu_unpack(cx: &Lower, a: Value, unpack_data: bool, unpack_pivots: bool) -> Res<Vec<Option<Value>>> {
+    let factors = if unpack_data { Some(unpacked(cx, a)?) } else { None };
+    let permutation = if unpack_pivots { Some(permuting(cx, a, cx.positional(1)?)?) } else { None };
+    let permutation = permutation.map(|real| cx.complex(real, real * 0.0));
+    Ok(vec![permutation, factors.map(|f| f.0), factors.map(|f| f.1)])
+}
+
+/// The factors `L` and `U` of matrices that hold both.
+fn unpacked(cx: &Lower, both: Value) -> Res<(Value, Value)> {
+    let (re, im) = (cx.gather(both, cx.int(0), -1), cx.gather(both, cx.int(1), -1));
+    let ((lower, upper), (lower_im, upper_im)) = (both_factors(cx, re)?, both_factors(cx, im)?);
+    // The diagonal of ones is real.
+    let m = Matrix::new(cx, re)?;
+    let ones = identity(cx, m.rows, indices(cx, m.smaller(cx)), m.dtype);
+    Ok((cx.complex(lower, lower_im - ones), cx.complex(upper, upper_im)))
+}
+
+/// The permutation matrices of lists of exchanges of rows.
+fn permuting(cx: &Lower, both: Value, pivots: Value) -> Res<Value> {
+    let m = Matrix::new(cx, cx.gather(both, cx.int(0), -1))?;
+    Ok(permutation(cx, order_of(cx, pivots, m.rows)?, m.rows, m.dtype))
+}
+
+/// `X` with `A X = B`, or `X A = B` unless `left`, and of the adjoint of `A` if `adjoint`, from the factors of `A`.
+#[lowering("aten.linalg_lu_solve.default", complex)]
+fn lu_solve(cx: &Lower, a: Value, pivots: Value, left: bool, adjoint: bool) -> Res<Value> {
+    let (both, b): (Value, Value) = (a, cx.positional(2)?);
+    let (lower, upper) = unpacked(cx, both)?;
+    let product = Complex::of(cx, unblocked(cx, cx.matmul(blocks(cx, lower)?, blocks(cx, upper)?))?);
+    let permutation = permuting(cx, both, pivots)?;
+    let rows = |part: Value| cx.matmul(permutation, cx.squeeze(part, &[-1]));
+    let matrix = cx.complex(rows(product.re), rows(product.im));
+    let matrix = if adjoint { self::adjoint(cx, matrix)? } else { matrix };
+    let (batch, _) = form_of(cx, cx.rank(matrix)? - 1)?;
+    unblocked(cx, solved(cx, blocks(cx, matrix)?, blocks(cx, b)?, left, &batch)?.0)
+}
+
+/// The `n`-th power of every matrix.
+#[lowering("aten.matrix_power.default", "aten.linalg_matrix_power.default", complex)]
+fn matrix_power(cx: &Lower, x: Value, n: i64) -> Res<Value> {
+    unblocked(cx, power(cx, blocks(cx, x)?, n)?)
+}
+
+/// The exponential of every matrix.
+#[lowering("aten.linalg_matrix_exp.default", "aten.matrix_exp.default", complex)]
+fn matrix_exp(cx: &Lower, x: Value) -> Res<Value> {
+    unblocked(cx, exponential(cx, blocks(cx, x)?)?)
+}
+
+/// The factor of a positive definite matrix, and 0 unless it is not one.
+#[lowering("aten.linalg_cholesky_ex.default", "aten.linalg_cholesky.default", complex)]
+fn cholesky(cx: &Lower, a: Value, upper: bool) -> Res<(Value, Value)> {
+    let (lower, info) = cholesky_of(cx, blocks(cx, hermitian(cx, a, !upper)?)?)?;
+    let lower = unblocked(cx, lower)?;
+    Ok((if upper { adjoint(cx, lower)? } else { lower }, pivot_number(info)))
+}
+
+/// `X` with `A X = B`, from the factor of `A`.
+#[lowering("aten.cholesky_solve.default", complex)]
+fn cholesky_solve(cx: &Lower, x: Value, input2: Value, upper: bool) -> Res<Value> {
+    let (batch, _) = form_of(cx, cx.rank(input2)? - 1)?;
+    let (factor, b) = (with_batch(cx, input2, &batch, 3)?, with_batch(cx, x, &batch, 3)?);
+    unblocked(cx, by_factor(cx, blocks(cx, factor)?, blocks(cx, b)?, upper)?)
+}
+
+/// The eigenvalues of Hermitian matrices, the smallest first.
+#[lowering("aten._linalg_eigh.default", "aten.linalg_eigh.default", "aten.linalg_eigvalsh.default", complex)]
+fn eigenvalues(cx: &Lower, a: Value) -> Res<Vec<Option<Value>>> {
+    let triangle: Str = cx.argument("UPLO")?;
+    let lower = triangle.0.eq_ignore_ascii_case("L");
+    let (values, _) = eigen(cx, blocks(cx, hermitian(cx, a, lower)?)?, true)?;
+    Ok(vec![Some(every_second(cx, values)), None])
+}
+
+/// The singular values, the largest first.
+#[lowering("aten._linalg_svd.default", "aten.linalg_svd.default", complex)]
+fn svd(cx: &Lower, a: Value) -> Res<Vec<Option<Value>>> {
+    Ok(vec![None, Some(svdvals(cx, a)?), None])
+}
+
+/// The singular values, the largest first.
+#[lowering("aten.linalg_svdvals.default", complex)]
+fn svdvals(cx: &Lower, a: Value) -> Res<Value> {
+    Ok(every_second(cx, singular_values(cx, blocks(cx, a)?)?))
+}
+
+/// The Moore-Penrose inverse.
+#[lowering("aten.linalg_pinv.atol_rtol_tensor", "aten.linalg_pinv.atol_rtol_float", complex)]
+fn pinv(cx: &Lower, a: Value, atol: Option<Operand>, rtol: Option<Operand>, hermitian: bool) -> Res<Value> {
+    // The default of `rtol` depends on the size of the matrix itself.
+    let m = Matrix::new(cx, cx.gather(a, cx.int(0), -1))?;
+    let a = blocks(cx, if hermitian { self::hermitian(cx, a, true)? } else { a })?;
+    let inverse = pseudoinverse(cx, a, hermitian, |sizes| negligible(cx, &m, sizes, atol, rtol))?;
+    unblocked(cx, inverse)
+}
+
+/// The same with `rcond` for `rtol`.
+#[lowering("aten.linalg_pinv.default", "aten.linalg_pinv.rcond_tensor", "aten.pinverse.default", complex)]
+fn pinv_of_condition(cx: &Lower, a: Value, rcond: Operand, hermitian: Option<bool>) -> Res<Value> {
+    pinv(cx, a, None, Some(rcond), hermitian.unwrap_or(false))
+}

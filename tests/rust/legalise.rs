@@ -15,11 +15,11 @@ use onnxport_core::ops::{Limits, Tensor, Value, run};
 use onnxport_core::sym::Symbols;
 use onnxport_core::tensor::DType;
 
-use crate::files::{Outcome, Sections, at, errors, repository};
+use crate::files::{Outcome, Sections, at, errors, table};
 use crate::optimise::draw::{Random, agree, inputs};
 
 /// Infers the types of the outputs of the nodes of a block, those in its inner blocks first.
-fn type_block(graph: &mut Graph, symbols: &mut Symbols, opset: i64, block: BlockId) {
+pub(crate) fn type_block(graph: &mut Graph, symbols: &mut Symbols, opset: i64, block: BlockId) {
     for node in graph.order(block).collect::<Vec<_>>() {
         for inner in graph.nodes[node].blocks().collect::<Vec<_>>() {
             type_block(graph, symbols, opset, inner);
@@ -112,17 +112,7 @@ fn forms_are_used_and_the_page_of_targets_is_current() {
             form.about
         );
     }
-    let path = repository().join("docs/targets.md");
-    let page = std::fs::read_to_string(&path).expect("the page");
-    let head = "| operator | where | becomes | what it is |\n|---|---|---|---|\n";
-    let (before, rest) = page.split_once(head).expect("the table of forms");
-    let after = rest.find("\n\n").map_or("", |end| &rest[end + 1..]);
-    let current = format!("{before}{head}{rows}{after}");
-    if std::env::var_os("UPDATE").is_some() {
-        std::fs::write(&path, &current).expect("a writable page");
-    }
-    let page = std::fs::read_to_string(&path).expect("the page");
-    assert!(page == current, "docs/targets.md is not current: UPDATE=1 writes it");
+    table("docs/targets.md", "| operator | where | becomes | what it is |\n|---|---|---|---|\n", &rows);
 }
 
 /// The random values of `model` when it is legalized for ONNX Runtime at opset 22, which draws them.

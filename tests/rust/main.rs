@@ -25,6 +25,7 @@ mod legalise;
 mod lower;
 mod meta;
 mod normalise;
+mod older;
 mod onnx_nodes;
 mod op_sets;
 mod operators;

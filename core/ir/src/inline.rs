@@ -58,6 +58,17 @@ pub fn inline(model: &mut Model, most: usize) -> usize {
     count
 }
 
+/// Puts the body of `function` in the place of `node`; returns whether that is possible. Both are of `opset`.
+pub fn replace(
+    function: &Function,
+    graph: &mut Graph,
+    symbols: &mut Symbols,
+    opset: i64,
+    node: NodeId,
+) -> bool {
+    Inlining::new(function, graph, symbols, opset, node).run().is_some()
+}
+
 /// Whether `graph` means the same with the operator sets `here` as with its own.
 fn agree(graph: &Graph, own: &[OpsetImport], here: &[OpsetImport]) -> bool {
     let version = |opsets: &[OpsetImport], domain: &str| {

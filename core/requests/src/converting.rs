@@ -28,6 +28,9 @@ pub struct Converting {
     /// The ONNX opset to use
     #[arg(long, default_value_t = DEFAULT_OPSET)]
     pub opset: i64,
+    /// The IR version to write; the lowest that the opset and the model need if it is absent
+    #[arg(long, value_name = "VERSION")]
+    pub ir_version: Option<i64>,
     /// Check the graph against the ONNX specification and the types that the program states
     #[arg(long)]
     pub validate: bool,
@@ -81,6 +84,7 @@ impl Default for Converting {
     fn default() -> Self {
         Self {
             opset: DEFAULT_OPSET,
+            ir_version: None,
             validate: false,
             freeze_all: false,
             naming: Convention::default(),
@@ -163,6 +167,7 @@ impl Converting {
             legalise: self.targeting.options(),
             backend: self.backends.options(output),
             optimise: self.optimizing.options(self.targeting.names_runtime()),
+            ir_version: self.ir_version,
             provenance: self.metadata.is_full(),
             validate: self.validate,
             guards: self.emit_guards,

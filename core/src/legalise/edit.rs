@@ -53,7 +53,7 @@ pub(super) fn apply(
 }
 
 /// `value` as `to`, in front of `node`.
-fn cast(graph: &mut Graph, node: NodeId, value: ValueId, to: DType) -> ValueId {
+pub(super) fn cast(graph: &mut Graph, node: NodeId, value: ValueId, to: DType) -> ValueId {
     // The way back of a cast that lost nothing.
     if let Def::Node(maker, 0) = graph.values[value].def {
         let maker = &graph.nodes[maker];

@@ -17,7 +17,8 @@
 //! A form in braces is a body in the text form of models, with the operator's inputs and outputs in their order, as many as
 //! it needs. `ref alpha` is an attribute of the node, or its default. What it computes from constants alone is a constant.
 //! A form with `in` is the operator itself, of other types. One that starts with `rather` also stands for what the target
-//! takes apart by ONNX's own definition, because it is more exact.
+//! takes apart by ONNX's own definition, because it is more exact. One that starts with `below 14` is for models of opsets
+//! below 14, whatever their target ([`older`](super::older)).
 
 use std::sync::LazyLock;
 
@@ -48,6 +49,9 @@ pub(super) const FILES: &[&str] = &[
     include_str!("forms/types.txt"),
 ];
 
+/// The file of forms for older opsets.
+pub(super) const OLDER: &str = include_str!("forms/older.txt");
+
 /// The bytes that constants of a form may take.
 const FOLDED: u64 = 1024;
 
@@ -60,6 +64,8 @@ pub struct Form {
     pub condition: String,
     /// What it is, in words.
     pub about: String,
+    /// The opset from which on the form is not needed; `None` for forms that depend on the target.
+    pub below: Option<i64>,
     conditions: Vec<Condition>,
     rather: bool,
     means: Means,
@@ -89,6 +95,12 @@ pub fn forms() -> &'static [Form] {
     &FORMS
 }
 
+/// The forms for models of older opsets.
+pub fn older_forms() -> &'static [Form] {
+    static FORMS: LazyLock<Vec<Form>> = LazyLock::new(|| parse(OLDER).unwrap_or_default());
+    &FORMS
+}
+
 /// The forms of a file; `None` where a line says nothing.
 pub(super) fn parse(text: &str) -> Option<Vec<Form>> {
     let (mut found, mut about) = (Vec::new(), String::new());
@@ -100,6 +112,10 @@ pub(super) fn parse(text: &str) -> Option<Vec<Form>> {
             about.push_str(words);
         } else {
             let (rather, line) = line.strip_prefix("rather ").map_or((false, line), |line| (true, line));
+            let (below, line) = match line.strip_prefix("below ").map(|rest| rest.split_once(' ')) {
+                Some(words) => words.map(|(below, rest)| (below.parse().ok(), rest))?,
+                None => (None, line),
+            };
             let head = line.strip_prefix("form ")?;
             let means = if head.ends_with(" {") {
                 let body: Vec<&str> = lines.by_ref().take_while(|line| *line != "}").collect();
@@ -109,13 +125,14 @@ pub(super) fn parse(text: &str) -> Option<Vec<Form>> {
             };
             let head = head.trim_end_matches(" {");
             let head = head.split_once(" in ").map_or(head, |(head, _)| head);
-            let (operator, condition) = head.split_once(' ')?;
+            let (operator, condition) = head.split_once(' ').unwrap_or((head, ""));
             found.push(Form {
                 operator: operator.to_owned(),
                 condition: condition.to_owned(),
+                below,
                 about: std::mem::take(&mut about).trim().to_owned(),
                 rather,
-                conditions: condition.split(' ').map(Condition::parse).collect::<Option<_>>()?,
+                conditions: condition.split_whitespace().map(Condition::parse).collect::<Option<_>>()?,
                 means,
             });
         }
@@ -147,12 +164,12 @@ impl Form {
         }
     }
 
-    fn fits(&self, graph: &Graph, node: &Node, schema: &OpSchema) -> bool {
+    pub(super) fn fits(&self, graph: &Graph, node: &Node, schema: &OpSchema) -> bool {
         self.operator == node.op && self.conditions.iter().all(|c| c.holds(graph, node, schema))
     }
 
     /// The form for one node; `None` where it is not possible.
-    fn plan(&self, place: &mut Site<'_>, schema: &'static OpSchema) -> Option<Plan> {
+    pub(super) fn plan(&self, place: &mut Site<'_>, schema: &'static OpSchema) -> Option<Plan> {
         match &self.means {
             Means::Types(types) => {
                 let node = &place.graph.nodes[place.node];

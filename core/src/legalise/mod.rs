@@ -10,6 +10,7 @@ mod condition;
 mod edit;
 mod fit;
 mod form;
+pub mod older;
 mod target;
 
 #[cfg(test)]
@@ -29,7 +30,7 @@ use crate::sym::Symbols;
 use crate::tensor::DType;
 use crate::tidy;
 
-pub use form::{Form, forms};
+pub use form::{Form, forms, older_forms};
 pub use target::{BUILT_IN, Target};
 
 use fit::{Support, Variables, Verdict};

@@ -12,7 +12,7 @@ use crate::diagnose::{Code, Diagnostic, Report};
 use crate::functions::Selection;
 use crate::host::Host;
 use crate::ir::Model;
-use crate::ir::opset::{DEFAULT_OPSET, MAX_OPSET, MIN_OPSET};
+use crate::ir::opset::{DEFAULT_OPSET, MAX_OPSET, MIN_OPSET, OLDEST_OPSET};
 use crate::legalise::{LegaliseOptions, Legalised};
 use crate::lower::{self, LowerOptions, OutputNames};
 use crate::meta::{self, Checked};
@@ -25,6 +25,7 @@ use crate::pt2::{self, Archive};
 use crate::sizes::{self, AxisSize, InputAxis};
 use crate::states::StateChoice;
 use crate::trace::Stage;
+use crate::write::{self, LEAST_IR_VERSION, MOST_IR_VERSION};
 
 pub use stages::{ConvertPipeline, Converting};
 
@@ -34,6 +35,8 @@ pub use stages::{ConvertPipeline, Converting};
 pub struct ConvertOptions {
     /// The opset and the model's interface.
     pub lower: LowerOptions,
+    /// The IR version to write; where it is absent, the lowest that the opset and the model need.
+    pub ir_version: Option<i64>,
     /// Record on the model the metadata of PyTorch's exporter: [`Metadata::Full`](crate::write::Metadata::Full).
     pub provenance: bool,
     /// Sizes to specialize the model to, of inputs by the model's names or the program's.
@@ -127,11 +130,12 @@ pub fn check(host: &Host, mut program: Program, options: &ConvertOptions) -> Res
         let options = ConvertOptions { weightless: true, ..options.clone() };
         return convert(host, program, &options);
     }
-    let (attempted, _, more) = decompose::decompose(host, attempted, options.lower.opset, &options.decompose);
+    let lowering = LowerOptions { opset: worked(options.lower.opset), ..options.lower.clone() };
+    let (attempted, _, more) = decompose::decompose(host, attempted, lowering.opset, &options.decompose);
     problems.extend(more);
     let origins = attempted.origins.clone();
     let known: BTreeSet<_> = problems.iter().filter_map(|d| d.origin).collect();
-    if let Err(report) = lower::lower(host, attempted, &options.lower, &OutputNames::default()) {
+    if let Err(report) = lower::lower(host, attempted, &lowering, &OutputNames::default()) {
         let report = attributed(&checked, report);
         // Calls that normalisation could not remove have no lowering; those errors say nothing new.
         let more = report.diagnostics.into_iter();
@@ -181,20 +185,36 @@ fn attributed(checked: &Checked, mut report: Report) -> Report {
     report
 }
 
+/// The opset of the stages, for a model of this one: an older model is translated at the end.
+fn worked(opset: i64) -> i64 {
+    opset.max(MIN_OPSET)
+}
+
+/// Has `model` written with an IR version.
+fn set_ir_version(model: &mut Model, version: i64) -> Result<(), Report> {
+    let least = write::least_ir_version(model);
+    let functions = if model.functions.is_empty() { "" } else { ", which has local functions," };
+    let (message, help) = if !(LEAST_IR_VERSION..=MOST_IR_VERSION).contains(&version) {
+        let message = format!("IR version {version} is not one of {LEAST_IR_VERSION} to {MOST_IR_VERSION}");
+        (message, "leave it out: the lowest that the model needs is written".to_owned())
+    } else if version < least {
+        let message = format!("the model{functions} needs IR version {least}, not {version}");
+        (message, format!("ask for IR version {least}, or leave out its functions and narrow types"))
+    } else {
+        model.ir_version = Some(version);
+        return Ok(());
+    };
+    Err(Diagnostic::error(Code::LOWER_OPSET, message).help(help).into())
+}
+
 fn check_opset(opset: i64) -> Result<(), Report> {
-    if (MIN_OPSET..=MAX_OPSET).contains(&opset) {
+    if (OLDEST_OPSET..=MAX_OPSET).contains(&opset) {
         return Ok(());
     }
-    let message = format!("opset {opset} is not one of {MIN_OPSET} to {MAX_OPSET}");
-    let nearest = opset.clamp(MIN_OPSET, MAX_OPSET);
-    let help = if opset < nearest {
-        format!(
-            "convert with opset {nearest}, or use the default, {DEFAULT_OPSET}, which released runtimes support; for an older runtime, downgrade the model with `onnx.version_converter`"
-        )
-    } else {
-        format!(
-            "convert with opset {nearest}, or use the default, {DEFAULT_OPSET}, which released runtimes support"
-        )
-    };
+    let message = format!("opset {opset} is not one of {OLDEST_OPSET} to {MAX_OPSET}");
+    let nearest = opset.clamp(OLDEST_OPSET, MAX_OPSET);
+    let help = format!(
+        "convert with opset {nearest}, or use the default, {DEFAULT_OPSET}, which released runtimes support"
+    );
     Err(Diagnostic::error(Code::LOWER_OPSET, message).help(help).into())
 }

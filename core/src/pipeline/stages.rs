@@ -1,13 +1,14 @@
 //! The stages of a conversion, in order.
 
-use super::{ConvertOptions, Converted, attributed, check_opset, contradictions, fix};
+use super::{ConvertOptions, Converted, attributed, check_opset, contradictions, fix, set_ir_version, worked};
 use crate::backend;
 use crate::decompose;
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::functions::{self, Selection};
 use crate::host::Host;
+use crate::ir::opset::MIN_OPSET;
 use crate::ir::{self, Model};
-use crate::legalise::{self, Legalised};
+use crate::legalise::{self, Legalised, older};
 use crate::lower::{self, LowerOptions, OutputNames};
 use crate::meta::Checked;
 use crate::normalise;
@@ -79,6 +80,12 @@ pub(super) const MODEL: &[Own<Converting>] = &[
             work.converted.diagnostics.extend(found);
             Ok(())
         },
+    },
+    Own {
+        name: "translate",
+        optional: true,
+        applies: |work| work.options.lower.opset < MIN_OPSET || work.options.ir_version.is_some(),
+        run: Converting::translate,
     },
     Own {
         name: "validate",
@@ -162,8 +169,8 @@ impl Converting {
         let mut program = clock.time("normalise", || normalise::normalise(program, &host.schemas))?;
         let dropped = states::apply(&mut program, options.state)?;
         let about = options.provenance.then(|| provenance::graph(&program));
-        let opset = options.lower.opset;
-        let lowering = LowerOptions { provenance: options.provenance, ..options.lower.clone() };
+        let opset = worked(options.lower.opset);
+        let lowering = LowerOptions { opset, provenance: options.provenance, ..options.lower.clone() };
         let decomposing = || decompose::run(host, program, opset, &options.decompose);
         let (program, decomposed) = clock.time("decompose", decomposing)?;
         let lowered = clock.time("lower", || lower::lower(host, program, &lowering, &names));
@@ -284,6 +291,14 @@ impl Converting {
         converted.diagnostics.extend(functions.diagnostics);
         converted.optimised.functions = functions.made;
         Ok(())
+    }
+
+    fn translate(_: &Host, work: &mut Self) -> Result<(), Report> {
+        let (opset, model) = (work.options.lower.opset, &mut work.converted.model);
+        if opset < MIN_OPSET {
+            let _used = older::translate(model, opset)?;
+        }
+        work.options.ir_version.map_or(Ok(()), |version| set_ir_version(model, version))
     }
 
     fn validate(_: &Host, work: &mut Self) -> Result<(), Report> {

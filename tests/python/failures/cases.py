@@ -99,7 +99,7 @@ FAILURES = (
     Failure(
         "An opset that is too low",
         "opset_too_low",
-        "onnxport writes opsets 18 to 28.",
+        "onnxport writes opsets 11 to 28.",
         code="OP306",
         after=("onnxport inspect net.onnx",),
     ),

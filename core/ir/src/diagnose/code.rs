@@ -158,6 +158,8 @@ codes! {
     FUNCTIONS_CUT = "OP415";
     /// A stage that the caller put into the pipeline failed, or left an invalid model.
     STAGE = "OP416";
+    /// An operator of the model has no form in the requested opset, which is an older one.
+    OPSET_LACKS = "OP417";
     /// The backend that was asked for does not exist, or two plugins have it.
     BACKEND_UNKNOWN = "OP501";
     /// The stated capabilities of a backend are malformed.

@@ -239,6 +239,23 @@ impl Graph {
         }
     }
 
+    /// Leaves out the inputs of `node` from `count` on.
+    pub fn cut_inputs(&mut self, node: NodeId, count: usize) {
+        for index in count..self.nodes[node].inputs.len() {
+            self.set_input(node, index, None);
+        }
+        self.nodes[node].inputs.truncate(count);
+        self.nodes[node].places.truncate(count);
+    }
+
+    /// Makes `node` read `value` as a further input.
+    pub fn push_input(&mut self, node: NodeId, value: ValueId) {
+        let index = self.nodes[node].inputs.len();
+        self.nodes[node].inputs.push(None);
+        self.nodes[node].places.push(0);
+        self.set_input(node, index, Some(value));
+    }
+
     /// Swaps the outputs of nodes that define two values. Readers keep reading the same values.
     pub fn swap_definitions(&mut self, a: ValueId, b: ValueId) {
         let (Def::Node(of_a, i), Def::Node(of_b, j)) = (self.values[a].def, self.values[b].def) else {

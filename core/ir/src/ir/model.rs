@@ -101,6 +101,8 @@ pub struct Model {
     pub metadata: Vec<(String, String)>,
     /// Whether it was imported or converted.
     pub origin: ModelOrigin,
+    /// The IR version to write; where it is absent, the one of the opset, or a later one that an element type needs.
+    pub ir_version: Option<i64>,
 }
 
 /// The origin of a model.

@@ -18,7 +18,7 @@ pub use stated::StatedTypes;
 pub use types::dims_differ;
 
 use crate::diagnose::{Code, Diagnostic, Origins};
-use crate::ir::opset::{MAX_OPSET, MIN_OPSET};
+use crate::ir::opset::{MAX_OPSET, OLDEST_OPSET};
 use crate::ir::{Graph, Model, NodeId, OpsetImport, Type, ValueId};
 use crate::sym::{Dim, Symbols};
 
@@ -94,6 +94,24 @@ pub fn nodes(model: &Model, nodes: &[NodeId]) -> Vec<Diagnostic> {
     cx.found
 }
 
+/// The nodes that do not follow the signatures of their operators: each operator, and what is wrong.
+pub fn signatures(model: &Model) -> Vec<(String, Diagnostic)> {
+    let mut cx = Cx::for_model(model);
+    let mut found = Vec::new();
+    let functions = model.functions.iter().enumerate();
+    let functions = functions.map(|(index, f)| (&f.graph, f.opsets(model), Some(index)));
+    let main = (&model.graph, model.opsets.as_slice(), None);
+    for (graph, opsets, function) in functions.chain([main]) {
+        (cx.opsets, cx.function) = (opsets, function);
+        for node in graph.nodes.ids().filter(|node| graph.nodes[*node].block.is_some()) {
+            schema::check(&mut cx, graph, [node].into_iter());
+            let operator = || graph.nodes[node].op.to_string();
+            found.extend(cx.found.drain(..).map(|fault| (operator(), fault)));
+        }
+    }
+    found
+}
+
 /// The two types as text, when no value can have both.
 pub fn contradiction(symbols: &mut Symbols, a: &Type, b: &Type) -> Option<(String, String)> {
     types::differs(symbols, a, b)
@@ -163,7 +181,7 @@ impl<'a> Cx<'a> {
     /// The operator sets of the model or a function; `required` says that ONNX's own must be among them.
     fn imports(&mut self, opsets: &[OpsetImport], required: bool) {
         // Converted models have one of the emitted versions; imported ones may be older.
-        let least = if self.model.origin.is_imported() { 1 } else { MIN_OPSET };
+        let least = if self.model.origin.is_imported() { 1 } else { OLDEST_OPSET };
         let opset = opsets.iter().find(|o| o.domain.is_empty()).map(|o| o.version);
         if opset.map_or(required, |opset| !(least..=MAX_OPSET).contains(&opset)) {
             let opset = opset.unwrap_or(0);

@@ -52,6 +52,7 @@ use crate::trace;
 
 use checking::Checking;
 
+pub use encode::about::{LEAST_IR_VERSION, MOST_IR_VERSION, least_ir_version};
 pub use message::{left_out, message, message_len, preview};
 pub use package::{
     NewFolder, PACKAGE_DATA, PackageReport, UnpublishedPackage, failed_package, package, plan_package,

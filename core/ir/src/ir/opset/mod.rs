@@ -7,7 +7,9 @@ use onnxport_proto::attribute_proto::AttributeType;
 use super::Attr;
 use crate::tensor::DType;
 
-/// The lowest opset that is emitted.
+/// The lowest opset that is written. Models of opsets below [`MIN_OPSET`] are translated to when they are finished.
+pub const OLDEST_OPSET: i64 = 11;
+/// The lowest opset that lowerings, rules and passes know.
 pub const MIN_OPSET: i64 = 18;
 /// The highest opset that is emitted.
 pub const MAX_OPSET: i64 = 28;
@@ -312,6 +314,11 @@ const BREAKING: &[(&str, &str)] = &[
     ("RoiAlign", "coordinate_transformation_mode"),
 ];
 
+/// Whether an operator without its attribute `name` meant something else before a version added the attribute.
+pub fn is_breaking(op: &str, name: &str) -> bool {
+    BREAKING.contains(&(op, name))
+}
+
 /// The default of the attribute `name` of an operator at `version` of its domain.
 ///
 /// A version that does not have the attribute yet takes the default of the first that has it: ONNX adds attributes so that
@@ -321,7 +328,7 @@ pub fn default(domain: &str, op: &str, version: i64, name: &str) -> Option<&'sta
     let (_, table) = domains().into_iter().find(|(own, _)| *own == domain)?;
     let start = table.partition_point(|schema| (schema.name, schema.since) <= (current.name, current.since));
     let later = table.get(start..)?.iter().take_while(|schema| schema.name == current.name);
-    let later = later.filter(|_| !BREAKING.contains(&(op, name)));
+    let later = later.filter(|_| !is_breaking(op, name));
     let mut attributes = std::iter::once(current).chain(later).flat_map(|schema| schema.attributes);
     attributes.find(|attribute| attribute.name == name)?.default.as_ref()
 }

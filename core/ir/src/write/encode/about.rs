@@ -6,6 +6,11 @@ use crate::ir::{Def, Header, Model, OpsetImport};
 use crate::tensor::DType;
 use crate::write::value_info::some;
 
+/// The lowest IR version that is written: before it, initializers had to be inputs.
+pub const LEAST_IR_VERSION: i64 = 4;
+/// The highest IR version that is written.
+pub const MOST_IR_VERSION: i64 = 14;
+
 pub(super) fn opsets(opsets: &[OpsetImport]) -> Vec<OperatorSetIdProto> {
     let import =
         |o: &OpsetImport| OperatorSetIdProto { domain: Some(o.domain.clone()), version: Some(o.version) };
@@ -23,12 +28,22 @@ pub(super) fn stated(proto: &mut ModelProto, header: &Header) {
     proto.training_info.clone_from(&header.training);
 }
 
-/// The lowest IR version that knows the opset and the element types of the model
-/// (`VERSION_TABLE` in `onnx/helper.py`, and the notes at `TensorProto.DataType`).
+/// The IR version of the model: the one asked for, or that of its opset (`VERSION_TABLE` in `onnx/helper.py`), or a later
+/// one that it needs.
 pub(super) fn ir_version(model: &Model) -> i64 {
-    let least = match model.origin.header() {
+    let usual = match model.origin.header() {
         Some(header) => header.ir_version,
         None => by_opset(model.opset()),
+    };
+    model.ir_version.unwrap_or_else(|| usual.max(least_ir_version(model)))
+}
+
+/// The lowest IR version that has the element types of the model (the notes at `TensorProto.DataType`), and its functions.
+pub fn least_ir_version(model: &Model) -> i64 {
+    let by_functions = match &model.functions[..] {
+        [] => LEAST_IR_VERSION,
+        functions if functions.iter().all(|function| function.overload.is_empty()) => 8,
+        _ => 10,
     };
     let graphs = std::iter::once(&model.graph).chain(model.functions.iter().map(|f| &f.graph));
     let dtypes = graphs.flat_map(|g| g.values.iter()).filter(|(_, v)| v.def != Def::Gone);
@@ -41,12 +56,14 @@ pub(super) fn ir_version(model: &Model) -> i64 {
         DType::F6E2M3 | DType::F6E3M2 => 14,
         _ => 1,
     });
-    by_dtype.fold(least, i64::max)
+    by_dtype.fold(by_functions, i64::max)
 }
 
 fn by_opset(opset: i64) -> i64 {
     match opset {
-        ..=18 => 8,
+        ..=11 => 6,
+        12..=14 => 7,
+        15..=18 => 8,
         19 | 20 => 9,
         21 | 22 => 10,
         23 => 11,

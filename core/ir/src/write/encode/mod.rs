@@ -1,6 +1,6 @@
 //! The protobuf message of a model.
 
-mod about;
+pub(super) mod about;
 mod block;
 mod chunks;
 mod message;

@@ -236,6 +236,7 @@ class Convert(Command):
         dim: _Free | Sequence[_Free] | None = None,
         require_dynamic: str | Sequence[str] | None = None,
         opset: int | None = None,
+        ir_version: int | None = None,
         validate: bool | None = None,
         freeze_all: bool | None = None,
         naming: Literal["torch", "huggingface", "genai", "flat"] | None = None,
@@ -336,6 +337,8 @@ class Convert(Command):
             require_dynamic: Fail if this axis of an input, such as x:0, has a fixed size or
                 fewer sizes than were declared; can be repeated.
             opset: The ONNX opset to use.
+            ir_version: The IR version to write; the lowest that the opset and the model
+                need if it is absent.
             validate: Check the graph against the ONNX specification and the types that the
                 program states.
             freeze_all: Give every dynamic dimension of the inputs the size that it has in
@@ -909,6 +912,7 @@ class Package(Command):
         dim: str | Sequence[str] | None = None,
         buckets: str | Sequence[str] | None = None,
         opset: int | None = None,
+        ir_version: int | None = None,
         validate: bool | None = None,
         freeze_all: bool | None = None,
         naming: Literal["torch", "huggingface", "genai", "flat"] | None = None,
@@ -1003,6 +1007,8 @@ class Package(Command):
                 dimension, such as batch=1,8,32, and list them in variants.json; can be repeated
                 for all combinations.
             opset: The ONNX opset to use.
+            ir_version: The IR version to write; the lowest that the opset and the model
+                need if it is absent.
             validate: Check the graph against the ONNX specification and the types that the
                 program states.
             freeze_all: Give every dynamic dimension of the inputs the size that it has in

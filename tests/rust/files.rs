@@ -49,7 +49,8 @@ pub(crate) fn table(page: &str, head: &str, rows: &str) {
     let path = repository().join(page);
     let text = std::fs::read_to_string(&path).expect("the page");
     let (before, rest) = text.split_once(head).expect("the table");
-    let after = if rest.starts_with('\n') { rest } else { rest.find("\n\n").map_or("", |end| &rest[end + 1..]) };
+    let after =
+        if rest.starts_with('\n') { rest } else { rest.find("\n\n").map_or("", |end| &rest[end + 1..]) };
     let current = format!("{before}{head}{rows}{after}");
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(&path, &current).expect("a writable page");

@@ -194,7 +194,8 @@ fn the_page_of_targets_has_the_forms_for_older_opsets() {
     for form in older_forms() {
         let becomes = form.becomes();
         let becomes = if becomes.contains('=') { format!("`{becomes}`") } else { becomes };
-        let condition = if form.condition.is_empty() { String::new() } else { format!("`{}`", form.condition) };
+        let condition =
+            if form.condition.is_empty() { String::new() } else { format!("`{}`", form.condition) };
         let (operator, below, about) = (&form.operator, form.below.unwrap_or_default(), &form.about);
         let _ = writeln!(rows, "| `{operator}` | {below} | {condition} | {becomes} | {about} |");
     }

@@ -1,6 +1,8 @@
 //! The stages of a conversion, in order.
 
-use super::{ConvertOptions, Converted, attributed, check_opset, contradictions, fix, set_ir_version, worked};
+use super::{
+    ConvertOptions, Converted, attributed, check_opset, contradictions, fix, set_ir_version, worked,
+};
 use crate::backend;
 use crate::decompose;
 use crate::diagnose::{Code, Diagnostic, Report};

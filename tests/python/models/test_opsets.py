@@ -7,7 +7,14 @@ import onnx
 import pytest
 
 from tests.python.models.registry import load_all
-from tests.python.onnx_runtime import binary, check_model, convert, read_cases, run_cases
+from tests.python.onnx_runtime import (
+    ConvertError,
+    binary,
+    check_model,
+    convert,
+    read_cases,
+    run_cases,
+)
 
 # Layers, convolutions, attention, recurrence, branches, loops, integers, half precision.
 NAMES = [
@@ -26,6 +33,12 @@ NAMES = [
 ]
 
 OPSETS = range(18, 29)
+
+# Models of these are translated from opset 18; ONNX Runtime loads them still.
+OLDER = (11, 13, 15, 17)
+
+# The IR versions of the releases of ONNX that brought these opsets.
+IR_VERSIONS = {11: 6, 13: 7, 15: 8, 17: 8}
 
 # The newest opset that the pinned ONNX Runtime takes.
 RUNTIME = 26
@@ -50,6 +63,41 @@ def test_opset(name, opset, tmp_path):
     said = json.loads(done.stdout)
     assert done.returncode == 0, said["diagnostics"]
     assert said["verification"]["values_compared"]
+
+
+@pytest.mark.parametrize("opset", OLDER)
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "integers"])
+def test_older_opset(name, opset, tmp_path):
+    model = load_all()[name]
+    archive = model.make()
+    target = tmp_path / "m.onnx"
+    convert(archive, target, "--opset", str(opset))
+    check_model(target)
+    written = onnx.load(str(target))
+    assert {o.domain: o.version for o in written.opset_import}[""] == opset
+    assert written.ir_version == IR_VERSIONS[opset]
+    run_cases(target, list(read_cases(archive)), model.tolerance)
+
+
+def test_operator_without_an_older_form(tmp_path):
+    archive = load_all()["integers"].make()
+    with pytest.raises(ConvertError, match=r"OP417.*`BitwiseAnd` in 1 node(?s:.)*awkward.py"):
+        convert(archive, tmp_path / "m.onnx", "--opset", "17")
+    assert not (tmp_path / "m.onnx").exists()
+
+
+@pytest.mark.parametrize(
+    ("version", "refusal"), [(7, None), (3, "is not one of"), (15, "is not one of")]
+)
+def test_ir_version(version, refusal, tmp_path):
+    archive, target = load_all()["mlp"].make(), tmp_path / "m.onnx"
+    options = ("--opset", "18", "--ir-version", str(version))
+    if refusal:
+        with pytest.raises(ConvertError, match=rf"OP306.*{refusal}"):
+            convert(archive, target, *options)
+        return
+    convert(archive, target, *options)
+    assert onnx.load(str(target)).ir_version == version
 
 
 def test_every_opset_is_tried():

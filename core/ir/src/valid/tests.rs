@@ -222,8 +222,8 @@ fn names_clash() {
     bench.model.output_names.clear();
     assert_eq!(bench.messages(), ["the graph has 1 outputs but names for 0"]);
     let mut bench = Bench::new();
-    bench.model.opsets[0].version = 17;
-    assert!(bench.messages()[0].contains("opset 17"), "{:?}", bench.messages());
+    bench.model.opsets[0].version = 10;
+    assert!(bench.messages()[0].contains("opset 10"), "{:?}", bench.messages());
 }
 
 #[test]

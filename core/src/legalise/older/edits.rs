@@ -121,7 +121,12 @@ impl At<'_> {
         infer(self.graph, self.symbols, MIN_OPSET, made);
         // A node is appended with its outputs.
         let output = self.graph.nodes[made].outputs.first().copied().flatten();
-        (made, output.unwrap_or_else(|| self.graph.add_initializer(None, LazyTensor::inline(DType::I64, vec![0], vec![]))))
+        (
+            made,
+            output.unwrap_or_else(|| {
+                self.graph.add_initializer(None, LazyTensor::inline(DType::I64, vec![0], vec![]))
+            }),
+        )
     }
 }
 
@@ -197,7 +202,8 @@ fn sizes_of_every_axis(at: &mut At<'_>) -> Option<Vec<NodeId>> {
     let first = *axes.first()?;
     // Only the last axes, in order: the others are in front of them.
     let last = axes.iter().copied().eq(first..rank);
-    let fits = last && at.input(1).is_none() && at.graph.nodes[at.node].at(MIN_OPSET).int("antialias") == Some(0);
+    let fits =
+        last && at.input(1).is_none() && at.graph.nodes[at.node].at(MIN_OPSET).int("antialias") == Some(0);
     if !fits {
         return None;
     }
@@ -365,4 +371,3 @@ fn pairs(at: &mut At<'_>) -> Option<Vec<NodeId>> {
     }
     Some(added)
 }
-

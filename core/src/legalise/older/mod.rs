@@ -41,7 +41,8 @@ pub fn translate(model: &mut Model, opset: i64) -> Result<Vec<&'static Form>, Re
     let graphs = model.functions.iter_mut().map(|function| &mut function.graph).chain([&mut model.graph]);
     let mut flattening = Vec::new();
     for graph in graphs {
-        let walk = Walk { graph, symbols: &mut model.symbols, opset, used: &mut used, flattening: &mut flattening };
+        let walk =
+            Walk { graph, symbols: &mut model.symbols, opset, used: &mut used, flattening: &mut flattening };
         walk.blocks();
     }
     let functions = model.functions.iter_mut().map(|function| &mut function.opsets);
@@ -65,11 +66,13 @@ fn refusals(model: &Model, opset: i64, flattening: Vec<(String, Diagnostic)>) ->
     }
     let refusal = |((operator, fault), (nodes, found)): ((String, String), (usize, Diagnostic))| {
         let nodes = if nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes") };
-        let fault = if opset::lookup(&operator, opset).is_none() { "there is no such operator" } else { &fault };
+        let fault =
+            if opset::lookup(&operator, opset).is_none() { "there is no such operator" } else { &fault };
         let message = format!("opset {opset} cannot express `{operator}` in {nodes}: {fault}");
         let newer = opset::lookup(&operator, MIN_OPSET).map_or(MIN_OPSET, |schema| i64::from(schema.since));
         let newer = if newer > opset { newer } else { MIN_OPSET };
-        let help = format!("convert with opset {newer} or newer, or compute it by other operators in this line");
+        let help =
+            format!("convert with opset {newer} or newer, or compute it by other operators in this line");
         Diagnostic { code: Code::OPSET_LACKS, message, ..found }.help(help)
     };
     faults.into_iter().map(refusal).collect()

@@ -112,21 +112,15 @@ impl At<'_> {
     }
 
     /// A node in front of this one.
-    fn add(&mut self, op: &str, inputs: &[ValueId], attributes: Vec<Attribute>) -> (NodeId, ValueId) {
+    fn add(&mut self, op: &str, inputs: &[ValueId], attributes: Vec<Attribute>) -> Option<(NodeId, ValueId)> {
         let data = &self.graph.nodes[self.node];
         let (block, origin) = (data.block.unwrap_or(self.graph.main()), data.origin);
         let inputs = inputs.iter().copied().map(Some);
         let made = self.graph.append(block, "", op, inputs, attributes, 1, origin);
         self.graph.move_before(made, self.node);
         infer(self.graph, self.symbols, MIN_OPSET, made);
-        // A node is appended with its outputs.
-        let output = self.graph.nodes[made].outputs.first().copied().flatten();
-        (
-            made,
-            output.unwrap_or_else(|| {
-                self.graph.add_initializer(None, LazyTensor::inline(DType::I64, vec![0], vec![]))
-            }),
-        )
+        let output = self.graph.nodes[made].outputs.first().copied().flatten()?;
+        Some((made, output))
     }
 }
 
@@ -212,15 +206,15 @@ fn sizes_of_every_axis(at: &mut At<'_>) -> Option<Vec<NodeId>> {
     if let Some(scales) = at.input(2) {
         let ones = vec![1f32; first].into_iter().flat_map(f32::to_le_bytes).collect::<Vec<u8>>();
         let ones = at.graph.add_initializer(None, LazyTensor::inline(DType::F32, vec![first as u64], ones));
-        let (node, all) = at.add("Concat", &[ones, scales], axis());
+        let (node, all) = at.add("Concat", &[ones, scales], axis())?;
         added.push(node);
         at.graph.set_input(at.node, 2, Some(all));
     } else {
         let (x, sizes) = (at.input(0)?, at.input(3)?);
         let (start, end) = (at.vector(&[0]), at.vector(&[first as i64]));
-        let (shape_of, shape) = at.add("Shape", &[x], Vec::new());
-        let (slice, front) = at.add("Slice", &[shape, start, end], Vec::new());
-        let (concat, all) = at.add("Concat", &[front, sizes], axis());
+        let (shape_of, shape) = at.add("Shape", &[x], Vec::new())?;
+        let (slice, front) = at.add("Slice", &[shape, start, end], Vec::new())?;
+        let (concat, all) = at.add("Concat", &[front, sizes], axis())?;
         added.extend([shape_of, slice, concat]);
         at.graph.set_input(at.node, 3, Some(all));
     }
@@ -360,7 +354,7 @@ fn pairs(at: &mut At<'_>) -> Option<Vec<NodeId>> {
     let (op, mut added) = (at.graph.nodes[at.node].op.clone(), Vec::new());
     while at.graph.nodes[at.node].inputs.len() > 2 {
         let (first, second) = (at.input(0)?, at.input(1)?);
-        let (node, both) = at.add(&op, &[first, second], Vec::new());
+        let (node, both) = at.add(&op, &[first, second], Vec::new())?;
         added.push(node);
         let rest: Vec<_> = at.graph.nodes[at.node].inputs.iter().skip(2).copied().collect();
         at.graph.set_input(at.node, 0, Some(both));

@@ -82,6 +82,7 @@ impl Exit {
             Code::CAPTURE_ARCHITECTURE,
             Code::CAPTURE_FAILED,
             Code::CAPTURE_CONVERSION,
+            Code::CAPTURE_ADAPTER,
         ];
         if unsupported.contains(code) {
             return Exit::Unsupported;

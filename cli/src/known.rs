@@ -250,11 +250,14 @@ mod tests {
 
     /// Options with paths that are only read.
     const READ: &[&str] = &[
+        "adapter",
         "against",
+        "beside",
         "decompositions",
         "from",
         "input",
         "inputs",
+        "merge-adapter",
         "plugin-allow",
         "source-root",
         "target",

@@ -741,6 +741,8 @@ class Llm(Command):
         quantize_only: str | Sequence[str] | None = None,
         quantize_skip: str | Sequence[str] | None = None,
         pooling: Literal["mean", "cls", "lasttoken", "max"] | None = None,
+        adapter: str | Sequence[str] | None = None,
+        merge_adapter: _Path | Sequence[_Path] | None = None,
         last_logits: bool | None = None,
         no_compare: bool | None = None,
         compare: bool | None = None,
@@ -798,6 +800,9 @@ class Llm(Command):
             quantize_skip: Weights to leave unquantized; can be repeated.
             pooling: The pooling of an embedding model, if the checkpoint has no
                 modules.json of sentence-transformers.
+            adapter: An adapter of peft (LoRA) to swap at run time, and the name of its
+                file; can be repeated.
+            merge_adapter: An adapter of peft (LoRA) to add to the weights; can be repeated.
             last_logits: Compute the logits of the last token only.
             no_compare: Do not run the checkpoint in PyTorch to compare values with the
                 model.

@@ -110,7 +110,7 @@ pub struct NamedFile {
 
 impl NamedFile {
     /// Reads it from an argument, whose path need not be Unicode.
-    fn parse(text: OsString) -> Result<Self, &'static str> {
+    pub(crate) fn parse(text: OsString) -> Result<Self, &'static str> {
         let (name, path): (&OsStr, &OsStr) = text.split_once("=").ok_or("expected NAME=FILE")?;
         match name.to_str() {
             Some(name) if !name.is_empty() && !path.is_empty() => {

@@ -7,11 +7,12 @@ Messages are JSON. The request has `program`, the path of the program to write; 
 `f16` or null for the checkpoint's own; `last`, whether only the logits of the last token are
 wanted; `code`, the path of a Python file to run first, or null; `buffers`, whether caches are
 buffers that GroupQueryAttention writes to; `pooling`, that of an embedding model whose files
-state none, or null; `record`, `inputs` for calls to run the model with,
+state none, or null; `adapters`, each with its `folder`, the shapes of its tensors as `stored`,
+and whether it is `merged` into the weights; `record`, `inputs` for calls to run the model with,
 `values` for their results as well, or null; and `stored`, the shapes of the tensors of the
 checkpoint. The answers are messages with `step`, the work that begins, and then one with
-`decoder`, a description of the program, and `composed`, the compositions of parameters, or one
-with `error` and its `kind`.
+`decoder`, a description of the program, `composed`, the compositions of parameters, and
+`adapted`, the modules that adapters change, or one with `error` and its `kind`.
 
 Parameters are fake tensors, so the capture reads and allocates no weight. Buffers, such as the
 frequencies of rotary embeddings, are real, since a checkpoint need not have them.
@@ -27,6 +28,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from adapters import RANK, Adapters
     from caches import shapes_of
     from checkpoint import Checkpoint
     from described import Described, imported
@@ -187,6 +189,7 @@ def capture(
     dtype: Any,
     positions: bool,
     buffers: bool,
+    adapters: Adapters,
     most: int | None = None,
 ) -> Any:
     """Export the model with dynamic batch, sequence and past; of `most` tokens, if given."""
@@ -199,12 +202,16 @@ def capture(
         given += [torch.zeros_like(ids)] if positions else []
         caches = shapes_of(layers, BATCH, PAST)
         given += [torch.zeros(shape, dtype=dtype) for shape in caches]
+        given += adapters.given(dtype, {}, RANK)
     batch, past = Dim("batch", min=1), Dim("past", min=0, max=most)
     tokens = {0: batch, 1: Dim("sequence", min=1, max=most)}
     # A buffer may be longer than the text.
     total = Dim("total", min=1) if buffers else Dim.AUTO
     shapes = [tokens, {0: batch, 1: total}, *([tokens] if positions else [])]
     shapes += [{0: batch, 2: past} if len(shape) == 4 else {0: batch} for shape in caches]
+    for at in range(len(adapters.sizes)):
+        rank = Dim(f"rank_{at}", min=0)
+        shapes += [{1: rank}, {0: rank}]
     with torch.no_grad():
         return torch.export.export(
             model, tuple(given), dynamic_shapes=(tuple(shapes),), strict=False
@@ -279,7 +286,11 @@ def decoder(folder: str, request: dict[str, Any]) -> dict[str, Any]:
     stated = getattr(config, "dtype", None) or getattr(config, "torch_dtype", None)
     name = request["dtype"] or ("f16" if stated == torch.float16 else "f32")
     dtype = dtypes()[name]
-    if is_embedding(folder, config, request["pooling"]):
+    is_vector = is_embedding(folder, config, request["pooling"])
+    if request["adapters"] and (is_vector or getattr(config, "is_encoder_decoder", False)):
+        about = f"`{config.model_type}` is not a decoder, and only decoders take adapters"
+        raise Refused("adapter", f"`{request['adapters'][0]['folder']}`: {about}")
+    if is_vector:
         if request["last"]:
             about = f"`{config.model_type}` makes one vector or one row of scores of each text"
             raise Refused("architecture", f"{about}: it has no logits of tokens")
@@ -307,15 +318,20 @@ def decoder_of(source: Any, request: dict[str, Any], mode: Any) -> dict[str, Any
     model, layers, positions = source.model, source.layers, source.positions
     send({"step": "capturing the model"})
     dtype = dtypes()[source.dtype]
-    export = functools.partial(capture, model, mode, layers, dtype, positions, request["buffers"])
+    adapters = Adapters(request["adapters"], model)
+    adapters.take(model)
+    export = functools.partial(
+        capture, model, mode, layers, dtype, positions, request["buffers"], adapters
+    )
     program, limit = bounded(source.limit, export)
+    adapters.refuse_unused(program)
     send({"step": "saving the program"})
     torch.export.save(program, request["program"])
     uncompared = None
     if request["record"]:
         if request["record"] == "values":
             send({"step": "running the checkpoint in PyTorch"})
-        uncompared = record(source, request, program)
+        uncompared = record(source, adapters, request, program)
     described = {
         "architecture": type(model).__name__,
         "dtype": source.dtype,
@@ -328,7 +344,11 @@ def decoder_of(source: Any, request: dict[str, Any], mode: Any) -> dict[str, Any
         "python": f"PyTorch {torch.__version__}, transformers {transformers.__version__}",
         **source.description(),
     }
-    return {"decoder": described, "composed": source.composed}
+    return {
+        "decoder": described,
+        "composed": source.composed,
+        "adapted": adapters.description(),
+    }
 
 
 def main() -> None:

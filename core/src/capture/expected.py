@@ -8,6 +8,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from adapters import Adapters
     from caches import shapes_of
     from process import reason
 
@@ -42,8 +43,14 @@ def too_large(model: Any) -> str | None:
 class Calls:
     """Calls of a model, one after another, with their values if there is a model to run."""
 
-    def __init__(self, source: Any, model: Any) -> None:
-        self.source, self.model = source, model
+    def __init__(self, source: Any, adapters: Adapters, model: Any) -> None:
+        self.source, self.adapters, self.model = source, adapters, model
+        self.pairs: dict[str, tuple[Any, Any]] = {}
+        if model is not None:
+            for one in adapters.all:
+                if one.merged:
+                    one.merge(model)
+            self.pairs = adapters.attach(model)
         self.dtype = next(source.model.parameters()).dtype
         self.cases: dict[str, tuple[list[Any], list[Any]]] = {}
 
@@ -77,7 +84,9 @@ class Calls:
             rows = max(buffer - tensor.shape[2], 0) if tensor.dim() == 4 else 0
             return torch.nn.functional.pad(tensor, (0, 0, 0, rows)) if rows else tensor
 
-        self.cases[name] = [buffered(one) for one in given], [buffered(one) for one in results]
+        pairs = self.adapters.given(self.dtype, self.pairs)
+        arguments = [*(buffered(one) for one in given), *pairs]
+        self.cases[name] = arguments, [buffered(one) for one in results]
         return tokens, present
 
     def make(self, buffers: bool) -> None:
@@ -101,9 +110,18 @@ class Calls:
         ids = torch.randint(words, (texts, PART), generator=random)
         mask = torch.cat([mask[:texts], torch.ones_like(ids)], 1)
         self.call("part", ids, mask, [one[:texts] for one in past])
+        for index, adapter in enumerate(self.adapters.swapped):
+            self.pairs.update(adapter.weights(self.dtype))
+            name = f"adapter-{index + 1}"
+            ids = torch.randint(words, (2, PROMPT), generator=random)
+            mask = torch.ones_like(ids)
+            tokens, past = self.call(name, ids, mask, self.caches(2, 0))
+            mask = torch.cat([mask, torch.ones_like(tokens)], 1)
+            self.call(f"{name}-token", tokens, mask, past)
+            self.pairs.clear()
 
 
-def record(source: Any, request: dict[str, Any], program: Any) -> str | None:
+def record(source: Any, adapters: Adapters, request: dict[str, Any], program: Any) -> str | None:
     """Write calls, with the values of the checkpoint if it can run.
 
     Return the reason if it cannot.
@@ -113,12 +131,12 @@ def record(source: Any, request: dict[str, Any], program: Any) -> str | None:
     recorded = None
     if wanted and missing is None:
         try:
-            recorded = Calls(source, source.loaded())
+            recorded = Calls(source, adapters, source.loaded())
             recorded.make(request["buffers"])
         except Exception as error:
             recorded, missing = None, f"PyTorch does not run the checkpoint: {reason(error)}"
     if recorded is None:
-        recorded = Calls(source, None)
+        recorded = Calls(source, adapters, None)
         recorded.make(request["buffers"])
     write_calls(request["program"], program, recorded.cases)
     return missing

@@ -26,6 +26,8 @@ const SCRIPT: &str = concat!(
     "\n\n",
     include_str!("caches.py"),
     "\n\n",
+    include_str!("adapters.py"),
+    "\n\n",
     include_str!("encoder_decoder.py"),
     "\n\n",
     include_str!("embedding.py"),
@@ -42,6 +44,9 @@ const SCRIPT: &str = concat!(
 );
 /// The time limit: a capture takes a second or so for each layer.
 const PATIENCE: Duration = Duration::from_hours(1);
+/// The way around an adapter that is refused.
+pub const ADAPTER_HELP: &str =
+    "merge it in peft, with `merge_and_unload` and `save_pretrained`, and convert that folder";
 /// The packages that the Python needs.
 const PACKAGES: &[&str] = &["torch", "transformers"];
 
@@ -60,10 +65,23 @@ pub struct Capture {
     pub pooling: Option<&'static str>,
     /// Keep caches in buffers that `GroupQueryAttention` writes to.
     pub buffers: bool,
+    /// The adapters.
+    pub adapters: Vec<AdapterFolder>,
     /// The calls to write to the sidecar of the program.
     pub record: Option<Record>,
     /// The extents of the checkpoint's tensors, by name.
     pub stored: BTreeMap<String, Vec<u64>>,
+}
+
+/// A folder of peft.
+#[derive(Clone, Debug, Serialize)]
+pub struct AdapterFolder {
+    /// Its path.
+    pub folder: PathBuf,
+    /// The extents of its tensors, by name.
+    pub stored: BTreeMap<String, Vec<u64>>,
+    /// Whether it is merged into the weights, and not swapped at run time.
+    pub merged: bool,
 }
 
 /// The calls that a capture records.
@@ -144,6 +162,38 @@ pub struct Decoder {
     pub python: String,
 }
 
+/// The modules that adapters change.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct Adapted {
+    /// The modules with low-rank weights as inputs of the program, in their order: two inputs for each.
+    pub modules: Vec<AdaptedModule>,
+    /// The changes of each adapter.
+    pub changes: Vec<Changes>,
+}
+
+/// The changes of an adapter, by the name of the module.
+pub type Changes = BTreeMap<String, Change>;
+
+/// The change of a module by an adapter.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+pub struct Change {
+    /// The factor of the product.
+    pub scale: f64,
+    /// Whether the weight of the module is `[in, out]`, and not `[out, in]`.
+    pub transposed: bool,
+}
+
+/// A linear module with low-rank weights as inputs.
+#[derive(Clone, Debug, Deserialize)]
+pub struct AdaptedModule {
+    /// Its name.
+    pub module: String,
+    /// The number of values that it takes.
+    pub taken: u64,
+    /// The number of values that it makes.
+    pub made: u64,
+}
+
 /// A captured decoder, and its parameters in the checkpoint.
 #[derive(Clone, Debug)]
 pub struct Captured {
@@ -151,6 +201,8 @@ pub struct Captured {
     pub decoder: Decoder,
     /// The parameters that the checkpoint stores in another form, by name.
     pub composed: BTreeMap<String, Composition>,
+    /// The modules that adapters change.
+    pub adapted: Adapted,
     /// The programs of an encoder-decoder, or that of a model without caches; none for a decoder, which is one program.
     pub parts: Vec<Part>,
 }
@@ -197,6 +249,8 @@ enum Kind {
     Conversion,
     /// The user's Python file fails, or its description is not one.
     Code,
+    /// An adapter cannot be used.
+    Adapter,
 }
 
 #[derive(Deserialize)]
@@ -213,6 +267,8 @@ enum Answer {
         decoder: Box<Decoder>,
         #[serde(default)]
         composed: BTreeMap<String, Composition>,
+        #[serde(default)]
+        adapted: Adapted,
         #[serde(default)]
         parts: Vec<Part>,
     },
@@ -262,6 +318,7 @@ fn refused(checkpoint: &Path, kind: Kind, why: String) -> Diagnostic {
             .help("save the checkpoint with `save_pretrained(folder, save_original_format=False)`"),
         Kind::Code => Diagnostic::error(Code::CAPTURE_CODE, why)
             .help("`docs/llm.md` has an example of a model that a Python file describes"),
+        Kind::Adapter => Diagnostic::error(Code::CAPTURE_ADAPTER, why).help(ADAPTER_HELP),
     }
 }
 
@@ -285,8 +342,8 @@ fn ask(
             Answer::Decoder { decoder, parts, .. } if decoder.layers.is_empty() && parts.is_empty() => {
                 return Err(told("its decoder has no layers".to_owned()));
             }
-            Answer::Decoder { decoder, composed, parts } => {
-                return Ok(Captured { decoder: *decoder, composed, parts });
+            Answer::Decoder { decoder, composed, adapted, parts } => {
+                return Ok(Captured { decoder: *decoder, composed, adapted, parts });
             }
         }
     }

@@ -7,7 +7,9 @@ const DECODER: &str = r#"{"decoder": {"model_type": "llama", "architecture": "Ll
     "layers": [{"heads": 2, "key_size": 8, "value_size": 8}], "positions": true, "attention_heads": 4,
     "hidden_size": null, "vocabulary": 128, "limit": 64, "eos": [2, 3], "bos": 1, "pad": null,
     "search": {"top_k": 20}, "ties": [["a", "b"]], "prefix": "model", "python": "PyTorch 2.15"},
-    "composed": {"b": {"stored": "a"}}}"#;
+    "composed": {"b": {"stored": "a"}},
+    "adapted": {"modules": [{"module": "q", "taken": 4, "made": 8}],
+    "changes": [{"q": {"scale": 2.0, "transposed": false}}]}}"#;
 
 /// The outcome of an interpreter that writes `answers`, a message each, and then runs `script`.
 fn asked(answers: &[&str], script: &str) -> Result<Captured, Diagnostic> {
@@ -21,6 +23,7 @@ fn asked(answers: &[&str], script: &str) -> Result<Captured, Diagnostic> {
         code: None,
         pooling: None,
         buffers: false,
+        adapters: Vec::new(),
         record: None,
         stored: BTreeMap::new(),
     };
@@ -34,8 +37,10 @@ fn asked(answers: &[&str], script: &str) -> Result<Captured, Diagnostic> {
 #[test]
 fn an_answer_describes_the_decoder() {
     let step = r#"{"step": "capturing"}"#;
-    let Captured { decoder, composed, parts } = asked(&[step, step, DECODER], "").unwrap();
+    let Captured { decoder, composed, adapted, parts } = asked(&[step, step, DECODER], "").unwrap();
     assert!(parts.is_empty());
+    assert_eq!((adapted.modules[0].taken, adapted.modules[0].made), (4, 8));
+    assert_eq!(adapted.changes[0]["q"], Change { scale: 2.0, transposed: false });
     assert_eq!(composed["b"], Composition::Stored("a".to_owned()));
     assert_eq!(decoder.layers, [Layer::Attention { heads: 2, key_size: 8, value_size: 8 }]);
     assert_eq!(
@@ -65,6 +70,7 @@ fn refusals_have_a_code_of_their_kind() {
             "`checkpoint`: a sum",
         ),
         (vec![r#"{"error": "no model", "kind": "code"}"#], "", Code::CAPTURE_CODE, "no model"),
+        (vec![r#"{"error": "no rank", "kind": "adapter"}"#], "", Code::CAPTURE_ADAPTER, "no rank"),
         (vec![r#"{"error": "a guard", "kind": "other"}"#], "", Code::CAPTURE_FAILED, "cannot be understood"),
         (vec![], "echo 'out of luck' >&2; exit 3", Code::CAPTURE_FAILED, "with exit code 3: out of luck"),
         (vec![step, step, step, DECODER], "", Code::CAPTURE_FAILED, "interrupted"),

@@ -5,6 +5,7 @@
 //! them to a program's tensors by name, [`bind_model`] to those of a model that was written without
 //! weights. A mismatch is reported at once, never guessed.
 
+mod adapter;
 mod checkpoint;
 mod composition;
 mod header;

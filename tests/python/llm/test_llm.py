@@ -91,7 +91,9 @@ def present(name: str) -> str:
     return name.replace("past_key_values", "present").replace("past_conv", "present_conv")
 
 
-def generated(path: Path, ids, mask) -> tuple[np.ndarray, np.ndarray]:
+def generated(
+    path: Path, ids, mask, options: ort.RunOptions | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Tokens and logits of the model: one call for the prompts, then one for each token."""
     session = ort.InferenceSession(path, providers=["CPUExecutionProvider"])
     inputs = {one.name: one for one in session.get_inputs()}
@@ -109,7 +111,7 @@ def generated(path: Path, ids, mask) -> tuple[np.ndarray, np.ndarray]:
         if "position_ids" in inputs:
             positions = np.maximum(mask.cumsum(1) - 1, 0)
             feeds["position_ids"] = positions[:, -ids.shape[1] :]
-        out = dict(zip(names, session.run(None, feeds), strict=True))
+        out = dict(zip(names, session.run(None, feeds, options), strict=True))
         logits.append(out["logits"][:, -1])
         ids = logits[-1].argmax(-1)[:, None]
         tokens.append(ids[:, 0])

@@ -237,6 +237,8 @@ codes! {
     CAPTURE_CONVERSION = "OP654";
     /// The Python file of `--code` fails, or its description of a model is not one.
     CAPTURE_CODE = "OP655";
+    /// An adapter cannot be read, is not supported, or does not fit the model.
+    CAPTURE_ADAPTER = "OP656";
     /// A value of a weight has no place in the type that it is to be stored in.
     WEIGHT_VALUE = "OP660";
     /// The smallest piece in which a weight can be transformed takes more memory than is allowed.

@@ -135,6 +135,14 @@ fn cost_of_inputs(joined: &Joined, elements: u64, tile: u64) -> u64 {
             };
             joined.inputs().iter().map(of).fold(0, u64::saturating_add)
         }
+        // Both at once, the second one as a whole.
+        Operation::Product => {
+            let [a, b] = joined.inputs() else { return u64::MAX };
+            let [inner, columns] = *b.shape.as_slice() else { return u64::MAX };
+            let rows = (elements / columns.max(1)).saturating_add(2);
+            let whole = needed(b, b.elements().unwrap_or(u64::MAX));
+            needed(a, rows.saturating_mul(inner)).saturating_add(whole)
+        }
         // One after the other; those of one form in the same buffers.
         Operation::Concat { axis } => {
             let mut most: Vec<(u64, u64)> = Vec::new();

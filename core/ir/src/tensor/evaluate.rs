@@ -91,6 +91,7 @@ pub(super) fn evaluate(
             match joined.operation() {
                 Operation::Concat { axis } => concat(joined, axis, &range, scratch, out),
                 Operation::Binary(_) => binary(joined, &range, scratch, out),
+                Operation::Product => product(joined, &range, scratch, out),
             }
         }
         _ => {
@@ -210,6 +211,21 @@ fn binary(joined: &Joined, range: &Range<u64>, scratch: &mut Scratch, out: &mut 
     let operand = |bytes, repeat| Operand { bytes, repeat, skip: range.start % repeat };
     let [first, second] = repeats;
     joined::binary(operator, joined.dtype(), [operand(left, first), operand(right, second)], out)?;
+    let [left, right] = buffers;
+    scratch.give(right);
+    scratch.give(left);
+    Ok(())
+}
+
+fn product(joined: &Joined, range: &Range<u64>, scratch: &mut Scratch, out: &mut [u8]) -> Result<(), Error> {
+    let [a, b] = joined.inputs() else { return Err(Error::View("a product has two factors")) };
+    let [inner, columns] = *b.shape.as_slice() else { return Err(Error::View("a factor is a matrix")) };
+    let rows = range.start / columns..range.end.div_ceil(columns);
+    let mut buffers = [scratch.take(), scratch.take()];
+    let [left, right] = &mut buffers;
+    evaluate(a, rows.start * inner..rows.end * inner, scratch, left)?;
+    evaluate(b, 0..inner * columns, scratch, right)?;
+    joined::product(left, right, [inner as usize, columns as usize], range.start, out);
     let [left, right] = buffers;
     scratch.give(right);
     scratch.give(left);

@@ -19,13 +19,15 @@ pub(super) struct Card<'a> {
     pub(super) context: Option<u64>,
     pub(super) written: &'a WriteReport,
     pub(super) copied: &'a [String],
+    /// The files of adapters.
+    pub(super) adapters: &'a [String],
     pub(super) verification: Option<&'a Verification>,
 }
 
 impl Card<'_> {
     /// Returns the text, as Markdown.
     pub(super) fn text(&self) -> String {
-        let Self { request, decoder, context, written, copied, verification } = self;
+        let Self { request, decoder, context, written, copied, adapters, verification } = self;
         let mut text = format!("# {} as ONNX\n\n", decoder.architecture);
         let logits = if request.last_logits { "of the last token" } else { "of all tokens" };
         let states = decoder.layers.iter().filter(|layer| matches!(layer, Layer::Convolution { .. })).count();
@@ -69,6 +71,18 @@ impl Card<'_> {
         }
         if request.target == LlmTarget::Genai {
             let _ = writeln!(text, "`{}` describes it for onnxruntime-genai.", genai::FILE);
+        }
+        if !adapters.is_empty() {
+            let _ = writeln!(
+                text,
+                "Adapters for ONNX Runtime: {}. Without one, the model is that of the checkpoint.",
+                adapters.join(", ")
+            );
+        }
+        if !request.merge_adapter.is_empty() {
+            let merged = request.merge_adapter.iter().filter_map(|path| path.file_name());
+            let merged: Vec<_> = merged.map(|name| name.to_string_lossy()).collect();
+            let _ = writeln!(text, "The weights have the adapters: {}.", merged.join(", "));
         }
         let _ = writeln!(text, "Copied from the checkpoint: {}.", copied.join(", "));
         text.push_str("\n## Checks\n\n");

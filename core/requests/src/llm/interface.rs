@@ -1,7 +1,9 @@
 //! The names of a decoder's inputs, outputs and dimensions: those that optimum and onnxruntime-genai use.
 
-use onnxport_core::capture::{Decoder, Layer};
+use onnxport_core::capture::{Adapted, Decoder, Layer};
 use onnxport_core::lower::{DimName, LowerOptions, Names};
+
+use super::adapters;
 
 /// Tokens of the call.
 pub(super) const IDS: &str = "input_ids";
@@ -24,9 +26,11 @@ fn caches(of_attention: &str, of_convolution: &str, decoder: &Decoder) -> Vec<St
 }
 
 /// Returns the options that name the interface; caches in buffers may be longer than the text.
-pub(super) fn options(decoder: &Decoder, buffers: bool) -> LowerOptions {
+pub(super) fn options(decoder: &Decoder, adapted: &Adapted, buffers: bool) -> LowerOptions {
     let tokens = [IDS, MASK].into_iter().chain(decoder.positions.then_some(POSITIONS)).map(str::to_owned);
-    let inputs: Vec<String> = tokens.chain(caches("past_key_values", "past_conv", decoder)).collect();
+    let low_rank = adapted.modules.iter().flat_map(|one| adapters::inputs(&one.module));
+    let caches_in = caches("past_key_values", "past_conv", decoder);
+    let inputs: Vec<String> = tokens.chain(caches_in).chain(low_rank).collect();
     let outputs =
         std::iter::once(LOGITS.to_owned()).chain(caches("present", "present_conv", decoder)).collect();
     let dim =
@@ -36,6 +40,10 @@ pub(super) fn options(decoder: &Decoder, buffers: bool) -> LowerOptions {
     dims.extend(grown.map(|at| dim(&format!("past_key_values.{at}.key"), 2, "past_sequence_length")));
     if buffers {
         dims.push(dim(MASK, 1, "total_sequence_length"));
+    }
+    for (at, module) in adapted.modules.iter().enumerate() {
+        let [a, _] = adapters::inputs(&module.module);
+        dims.push(dim(&a, 1, &format!("rank_{at}")));
     }
     LowerOptions {
         input_names: Names::InOrder(inputs),

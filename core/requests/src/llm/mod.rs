@@ -1,14 +1,17 @@
 //! Converting a language model: from a checkpoint of transformers to a folder that a server loads.
 
+mod adapters;
 mod card;
 mod files;
 mod genai;
 mod interface;
+mod onnx_adapter;
 mod parts;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use clap::{Args, ValueEnum, ValueHint};
 use onnxport_core::capture::{self, Capture, Captured, Decoder, Record};
 use onnxport_core::diagnose::{Code, Diagnostic, Report, Severity};
@@ -23,7 +26,9 @@ use onnxport_core::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use self::adapters::Adapter;
 use crate::Request;
+use crate::feeding::NamedFile;
 use crate::object::wrong;
 use crate::optimizing::Optimizing;
 use crate::precision::{QuantizeForm, Quantizing};
@@ -70,6 +75,17 @@ pub struct LlmRequest {
     /// The pooling of an embedding model, if the checkpoint has no modules.json of sentence-transformers
     #[arg(long, value_enum, value_name = "KIND")]
     pub pooling: Option<LlmPooling>,
+    /// An adapter of peft (LoRA) to swap at run time, and the name of its file; can be repeated
+    #[arg(
+        long,
+        value_name = "NAME=FOLDER",
+        value_parser = OsStringValueParser::new().try_map(NamedFile::parse),
+        value_hint = ValueHint::DirPath
+    )]
+    pub adapter: Vec<NamedFile>,
+    /// An adapter of peft (LoRA) to add to the weights; can be repeated
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub merge_adapter: Vec<PathBuf>,
     /// Compute the logits of the last token only
     #[arg(long)]
     pub last_logits: bool,
@@ -222,6 +238,7 @@ impl Request for LlmRequest {
 
     fn check(&self) -> Result<(), Diagnostic> {
         self.quantizing.check()?;
+        adapters::check(self)?;
         if self.context == Some(0) {
             return Err(wrong("`context` is 0".to_owned()).help("give a number of tokens"));
         }
@@ -239,6 +256,7 @@ impl Request for LlmRequest {
         progress.stage("reading the weights");
         let stored = WeightSet::open(std::slice::from_ref(&self.checkpoint), None)?;
         refuse_encoded(&stored)?;
+        let adapters = adapters::open(self)?;
         let folder = NewFolder::new(&self.output).map_err(|mut report| {
             for problem in &mut report.diagnostics {
                 problem.help.get_or_insert_with(|| "choose another folder with `--output`".to_owned());
@@ -246,13 +264,14 @@ impl Request for LlmRequest {
             report
         })?;
         let capturing = stage("capture");
-        let captured = self.capture(&folder, &stored, progress)?;
+        let captured = self.capture(&folder, &stored, &adapters, progress)?;
         drop(capturing);
-        let weights = stored.compose(&captured.composed)?;
+        let mut weights = stored.compose(&captured.composed)?;
         if !captured.parts.is_empty() {
             return self.convert_parts(host, captured, &weights, progress);
         }
-        let Captured { decoder, .. } = captured;
+        let Captured { decoder, adapted, .. } = captured;
+        adapters::merge(&adapters, &adapted, &decoder, &mut weights)?;
         let context = self.context(&decoder)?;
         if self.target == LlmTarget::Genai {
             genai::check(&decoder, context)?;
@@ -260,8 +279,9 @@ impl Request for LlmRequest {
         progress.stage("converting");
         let mut conversion = Conversion::open(folder.temporary(PROGRAM))?;
         bind(&mut conversion, &weights, &decoder, false)?;
-        let lower = interface::options(&decoder, self.provider.buffers());
+        let lower = interface::options(&decoder, &adapted, self.provider.buffers());
         let mut program = conversion.options(self.options(lower)?).unverified().run(host)?;
+        adapters::set_defaults(&mut program.converted.model, &adapted);
         let mut diagnostics = std::mem::take(&mut program.converted.diagnostics);
         progress.go_on()?;
         let writing = stage("write");
@@ -284,6 +304,7 @@ impl Request for LlmRequest {
             let program = folder.temporary(PROGRAM);
             self.execute(host, &folder.file(MODEL), &program, &decoder, progress, &mut diagnostics)?
         };
+        let adapters = adapters::write(&adapters, &adapted, &decoder, &folder)?;
         let copied = files::copy(&self.checkpoint, &folder)?;
         if let (LlmTarget::Genai, Some(context)) = (self.target, context) {
             folder.write(genai::FILE, genai::config(&decoder, context, self.provider).as_bytes())?;
@@ -294,6 +315,7 @@ impl Request for LlmRequest {
             context,
             written: &written,
             copied: &copied,
+            adapters: &adapters,
             verification: verification.as_ref(),
         };
         folder.write(card::FILE, card.text().as_bytes())?;
@@ -305,7 +327,8 @@ impl Request for LlmRequest {
         let own = own.into_iter().filter(|(is_there, _)| *is_there).map(|(_, name)| name.to_owned());
         let of_model = std::iter::once(&written.model).chain(&written.data);
         let of_model = of_model.filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
-        let files = of_model.chain(own).chain(copied).map(|name| self.output.join(name)).collect();
+        let files =
+            of_model.chain(own).chain(adapters).chain(copied).map(|name| self.output.join(name)).collect();
         let WriteReport { model_bytes, data_bytes, tensors: initializers, .. } = written;
         Ok(Exported {
             decoder,
@@ -326,6 +349,7 @@ impl LlmRequest {
         &self,
         folder: &NewFolder,
         stored: &WeightSet,
+        adapters: &[Adapter<'_>],
         progress: &mut dyn Progress,
     ) -> Result<Captured, Report> {
         let shapes =
@@ -337,6 +361,7 @@ impl LlmRequest {
             code: self.code.clone(),
             pooling: self.pooling.map(LlmPooling::name),
             buffers: self.provider.buffers(),
+            adapters: adapters.iter().map(Adapter::described).collect(),
             record: match (self.no_verify, self.no_compare) {
                 (true, _) => None,
                 (false, true) => Some(Record::Inputs),

@@ -5,6 +5,7 @@
 
 mod arithmetic;
 mod concat;
+mod product;
 mod views;
 
 use std::hash::{Hash, Hasher};
@@ -15,6 +16,7 @@ use rustc_hash::FxHasher;
 pub use arithmetic::{Binary, Unary};
 pub(super) use arithmetic::{Operand, binary, unary};
 pub(super) use concat::Span;
+pub(super) use product::product;
 
 use super::data::count;
 use super::{DType, Error, LazyTensor, MAX_RANK, Source};
@@ -35,6 +37,8 @@ pub enum Operation {
     },
     /// Element by element.
     Binary(Binary),
+    /// The product of two matrices.
+    Product,
 }
 
 /// A tensor computed from several others.
@@ -83,6 +87,7 @@ impl Joined {
         match self.operation {
             Operation::Concat { axis } => format!("concat along axis {axis}"),
             Operation::Binary(binary) => binary.name().to_owned(),
+            Operation::Product => "product".to_owned(),
         }
     }
 

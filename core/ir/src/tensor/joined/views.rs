@@ -62,6 +62,7 @@ impl Joined {
         match self.operation {
             Operation::Concat { axis } => self.view_of_concat(axis, view),
             Operation::Binary(operator) => self.view_of_binary(operator, view),
+            Operation::Product => self.view_of_product(view),
         }
     }
 

@@ -1,7 +1,7 @@
 //! A new folder of a model and the files around it.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use super::staging::{self, Staging};
@@ -50,6 +50,23 @@ impl NewFolder {
     /// `OP601`.
     pub fn write(&self, name: &str, contents: &[u8]) -> Result<(), Report> {
         super::save(&self.file(name), contents).map_err(|e| failed(&self.folder.join(name), &e))
+    }
+
+    /// Writes the new file `name` as `fill` does.
+    ///
+    /// # Errors
+    /// `OP601`.
+    pub fn write_with(
+        &self,
+        name: &str,
+        fill: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>,
+    ) -> Result<(), Report> {
+        let write = || {
+            let mut out = BufWriter::new(File::create_new(self.file(name))?);
+            fill(&mut out)?;
+            sync::file(&out.into_inner().map_err(io::IntoInnerError::into_error)?)
+        };
+        write().map_err(|e| failed(&self.folder.join(name), &e))
     }
 
     /// Copies the file at `from` to the new file `name`.

@@ -3,8 +3,8 @@
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Parser, Subcommand};
 use onnxport_requests::{
-    DiffRequest, DrawRequest, ExplainRequest, Hosted, LlmRequest, OpsRequest, OptimizeRequest, ReportRequest,
-    RulesRequest, RunRequest,
+    BenchRequest, DiffRequest, DrawRequest, ExplainRequest, Hosted, LlmRequest, OpsRequest, OptimizeRequest,
+    ReportRequest, RulesRequest, RunRequest,
 };
 
 use crate::commands::{
@@ -66,6 +66,8 @@ pub(crate) enum Command {
     Package(Box<package::Arguments>),
     /// Convert a checkpoint of a language model into a folder for a server
     Llm(Box<Hosted<LlmRequest>>),
+    /// Measure tokens per second of a language model in a folder, or compare two folders
+    Bench(Box<Hosted<BenchRequest>>),
     /// Bind weights to a model
     Weights(weights::Arguments),
     /// Print the JSON schema of onnxport.toml or of a command's --json output
@@ -98,6 +100,7 @@ impl Command {
             Command::Plugin(_) => "plugin",
             Command::Package(_) => "package",
             Command::Llm(_) => "llm",
+            Command::Bench(_) => "bench",
             Command::Weights(_) => "weights",
             Command::Schema(_) => "schema",
             Command::Explain(_) => "explain",

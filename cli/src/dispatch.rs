@@ -4,8 +4,8 @@ use clap::CommandFactory;
 
 use crate::args::{Cli, Command};
 use crate::commands::{
-    bisect, check, completions, convert, diff, draw, explain, inspect, llm, man, ops, optimize, package,
-    plugin, profile, report, rules, run as once, schema, verify, weights,
+    bench, bisect, check, completions, convert, diff, draw, explain, inspect, llm, man, ops, optimize,
+    package, plugin, profile, report, rules, run as once, schema, verify, weights,
 };
 use crate::config;
 use crate::outcome::CommandResult;
@@ -30,6 +30,7 @@ pub(crate) fn run(command: &Command, progress: &Progress) -> CommandResult {
         Command::Plugin(arguments) => plugin::run(arguments, progress),
         Command::Package(arguments) => package::run(arguments, progress),
         Command::Llm(arguments) => llm::run(arguments, progress),
+        Command::Bench(arguments) => bench::run(arguments, progress),
         Command::Weights(arguments) => weights::run(arguments, progress),
         Command::Schema(arguments) => schema::run(arguments, config::schema),
         Command::Explain(arguments) => explain::run(arguments, progress),

@@ -147,6 +147,7 @@ fn parse(name: &str, object: &Map<String, Value>) -> Result<args::Command, Diagn
         "draw" => Command::Draw(Box::new(request("draw", object)?)),
         "explain" => Command::Explain(request("explain", object)?),
         "inspect" => Command::Inspect(Box::new(request("inspect", object)?)),
+        "bench" => Command::Bench(Box::new(request("bench", object)?)),
         "llm" => Command::Llm(Box::new(request("llm", object)?)),
         "man" => {
             request::<Nothing>("man", object)?;

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
 
 # The module of each name.
 _PLACES = {
+    "bench": "_commands",
     "bisect": "_commands",
     "check": "_commands",
     "convert": "_commands",
@@ -161,6 +162,7 @@ __all__ = [
     "UnverifiedError",
     "UsageError",
     "Value",
+    "bench",
     "bisect",
     "check",
     "convert",

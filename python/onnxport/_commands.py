@@ -191,6 +191,7 @@ def text(value: Any) -> str:
     raise TypeError(f"an option is a {type(value).__name__}: a text, a number, a list or a path")
 
 
+bench = cast("_signatures.Bench", Command("bench"))
 bisect = cast("_signatures.Bisect", Command("bisect"))
 check = cast("_signatures.Check", Command("check"))
 convert = cast("_signatures.Convert", Command("convert"))

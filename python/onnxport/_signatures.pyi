@@ -16,6 +16,89 @@ _Path: TypeAlias = str | os.PathLike[str]
 _Free: TypeAlias = str | int | float | Sequence[Any] | Mapping[str, Any]
 """What the option reads from a text, or the same as data."""
 
+class Bench(Command):
+    def __call__(  # type: ignore[override]
+        self,
+        folder: _Path,
+        *,
+        beside: _Path | None = None,
+        length: int | Sequence[int] | None = None,
+        runs: int | None = None,
+        threads: int | None = None,
+        executor: str | None = None,
+        ort_library: _Path | None = None,
+        executor_option: str | Sequence[str] | None = None,
+        isolate: bool | None = None,
+        timeout: str | float | None = None,
+        plugin: _Path | Sequence[_Path] | None = None,
+        use: str | Sequence[str] | None = None,
+        plugin_option: str | Sequence[str] | None = None,
+        project: _Path | None = None,
+        plugin_allow: _Path | None = None,
+        on_plugin_panic: Literal["continue", "stop"] | None = None,
+        json: bool | None = None,
+        quiet: bool | None = None,
+        verbose: int | None = None,
+        color: Literal["auto", "always", "never"] | None = None,
+        plugin_timeout: str | float | None = None,
+        config: _Path | bool | None = None,
+        no_config: bool | None = None,
+        preset: str | None = None,
+        unset: str | Sequence[str] | None = None,
+        print_config: bool | None = None,
+    ) -> Result:
+        """Measure tokens per second of a language model in a folder, or compare two folders.
+
+        Args:
+            folder: A folder with the `model.onnx` of a decoder, as `llm` writes it.
+            beside: Another folder to compare with; the models are run alternately.
+            length: The tokens of a prompt, and before the token that is measured; can be
+                repeated [default: 64 and 512].
+            runs: How many times to run each measurement, after a warm-up run.
+            threads: How many threads the runtime may use within an operator; chosen by the
+                runtime by default.
+            executor: The plugin to run the model: ort for ONNX Runtime, reference for
+                onnxport's own exact but slow evaluator, or a loaded plugin [default: the first
+                available].
+            ort_library: The ONNX Runtime library; by default, onnxport searches
+                ORT_DYLIB_PATH, the active Python's packages and system folders.
+            executor_option: An option for the runtime, such as `custom_ops=PATH` for a
+                library of custom operators, or `bytes=NUMBER`, `steps=NUMBER` and
+                `seconds=NUMBER` for the budgets of the evaluator; with several executors,
+                prefix it, as in `reference:bytes=NUMBER`; can be repeated.
+            isolate: Run the model in a separate process, so that a crash or hang is
+                reported and ends nothing else.
+            timeout: Time limit in seconds for loading the model and running all cases, and
+                for PyTorch to compute expected values (300 by default).
+            plugin: A plugin library, or a folder of libraries with manifests; can be
+                repeated. Also read from ONNXPORT_PLUGIN_PATH.
+            use: The plugin to use for an operator that several plugins lower, such as
+                aten.add.Tensor=mylib; can be repeated.
+            plugin_option: A plugin option; can be repeated. `onnxport plugin info` lists
+                them.
+            project: An onnxport.toml whose plugins to load; without this option or
+                --config, plugins in a file are ignored.
+            plugin_allow: A list of libraries that may be loaded, as id = "SHA-256"; without
+                it, every library that you name may be.
+            on_plugin_panic: What to do after a plugin panics.
+            json: Print one JSON object instead of text.
+            quiet: Print only results and problems.
+            verbose: Show notes from plugins as well as warnings; repeat it for debug
+                messages.
+            color: When to use colours.
+            plugin_timeout: Time limit for one plugin call, in seconds; does not apply to
+                running a model.
+            config: Read options from this file instead of the nearest onnxport.toml in the
+                working directory or its parents, up to the root of the repository. Also read
+                from `ONNXPORT_CONFIG`.
+            no_config: Do not read options from a file.
+            preset: Also apply the file's [preset.NAME] tables, which override the others.
+                Also read from `ONNXPORT_PRESET`.
+            unset: Reset an option to its default, ignoring the file; can be repeated.
+            print_config: Print the effective options and their origins instead of running
+                the command.
+        """
+
 class Bisect(Command):
     def __call__(  # type: ignore[override]
         self,
@@ -800,9 +883,10 @@ class Llm(Command):
             quantize_skip: Weights to leave unquantized; can be repeated.
             pooling: The pooling of an embedding model, if the checkpoint has no
                 modules.json of sentence-transformers.
-            adapter: An adapter of peft (LoRA) to swap at run time, and the name of its
+            adapter: A low-rank adapter of peft to swap at run time, and the name of its
                 file; can be repeated.
-            merge_adapter: An adapter of peft (LoRA) to add to the weights; can be repeated.
+            merge_adapter: A low-rank adapter of peft to add to the weights; can be
+                repeated.
             last_logits: Compute the logits of the last token only.
             no_compare: Do not run the checkpoint in PyTorch to compare values with the
                 model.

@@ -1,5 +1,6 @@
 //! A file per command: its arguments, and how its result is shown.
 
+pub(crate) mod bench;
 pub(crate) mod bisect;
 pub(crate) mod check;
 pub(crate) mod completions;

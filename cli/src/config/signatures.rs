@@ -15,6 +15,7 @@ const HEAD: &str = include_str!("signatures.pyi");
 
 /// The commands that are functions of the package, each with the class of its signature.
 const CALLED: &[(&str, &str)] = &[
+    ("bench", "Bench"),
     ("bisect", "Bisect"),
     ("check", "Check"),
     ("convert", "Convert"),
@@ -185,9 +186,9 @@ fn signatures_are_those_of_the_command_line() {
 #[test]
 fn keywords_are_the_properties_of_requests() {
     use onnxport_requests::{
-        DiffRequest, DrawRequest, ExplainRequest, Hosted, LlmRequest, OpsRequest, OptimizeRequest,
-        PluginCheckRequest, PluginInfoRequest, PluginListRequest, ReportRequest, RulesRequest, RunRequest,
-        object,
+        BenchRequest, DiffRequest, DrawRequest, ExplainRequest, Hosted, LlmRequest, OpsRequest,
+        OptimizeRequest, PluginCheckRequest, PluginInfoRequest, PluginListRequest, ReportRequest,
+        RulesRequest, RunRequest, object,
     };
 
     let mut cli = Cli::command();
@@ -208,6 +209,7 @@ fn keywords_are_the_properties_of_requests() {
         ("convert", object::properties::<crate::commands::convert::Arguments>()),
         ("diff", object::properties::<Hosted<DiffRequest>>()),
         ("inspect", object::properties::<crate::commands::inspect::Arguments>()),
+        ("bench", object::properties::<Hosted<BenchRequest>>()),
         ("llm", object::properties::<Hosted<LlmRequest>>()),
         ("optimize", object::properties::<Hosted<OptimizeRequest>>()),
         ("package", object::properties::<crate::commands::package::Arguments>()),

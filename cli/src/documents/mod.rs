@@ -25,6 +25,7 @@ use onnxport_core::trace::StageMemory;
 use onnxport_core::verify::Verification;
 use onnxport_core::write::manifest::Listed;
 use onnxport_core::{Run, WritePlan, taps};
+use onnxport_requests::bench::Benched;
 use onnxport_requests::explain::ExplainedCode;
 use onnxport_requests::inspect::Row;
 use onnxport_requests::ops::SupportedOp;
@@ -129,6 +130,7 @@ fields! {
     EXPLAINED { "codes": Vec<ExplainedCode>, "found": Vec<DiagnosticJson> }
     DRAWN { "pictures": Vec<String>, "nodes": usize, "modules": usize, "closed": usize }
     MEASURED { "profile": Profile, "against": Profile, "changes": Changes }
+    BENCHED { "bench": Benched }
     SCHEMA { "schema": Map<String, Value>, "schemas": Vec<String> }
     NOTHING {}
 }
@@ -184,6 +186,7 @@ const DOCUMENTS: &[(&str, &[&[Field]])] = &[
     ("profile", &[MEASURED, REPORTS]),
     ("package", &[PACKAGED, PLANNED, REPORTS, PROFILE]),
     ("llm", &[FILES, DECODER, VERIFIED]),
+    ("bench", &[BENCHED]),
     ("weights bind", &[FILES, SOURCES]),
     ("explain", &[EXPLAINED]),
     ("schema", &[SCHEMA]),

@@ -265,6 +265,7 @@
 
 pub mod axes;
 pub mod backends;
+pub mod bench;
 pub mod bind;
 pub mod bisect;
 pub mod check;
@@ -311,6 +312,7 @@ use onnxport_core::diagnose::{Diagnostic, Report};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use bench::{BenchRequest, Benched};
 pub use bind::BindRequest;
 pub use bisect::{BisectRequest, Bisected};
 pub use check::{CheckRequest, Obstacles};

@@ -75,7 +75,7 @@ pub struct LlmRequest {
     /// The pooling of an embedding model, if the checkpoint has no modules.json of sentence-transformers
     #[arg(long, value_enum, value_name = "KIND")]
     pub pooling: Option<LlmPooling>,
-    /// An adapter of peft (LoRA) to swap at run time, and the name of its file; can be repeated
+    /// A low-rank adapter of peft to swap at run time, and the name of its file; can be repeated
     #[arg(
         long,
         value_name = "NAME=FOLDER",
@@ -83,7 +83,7 @@ pub struct LlmRequest {
         value_hint = ValueHint::DirPath
     )]
     pub adapter: Vec<NamedFile>,
-    /// An adapter of peft (LoRA) to add to the weights; can be repeated
+    /// A low-rank adapter of peft to add to the weights; can be repeated
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub merge_adapter: Vec<PathBuf>,
     /// Compute the logits of the last token only

@@ -1,4 +1,4 @@
-//! The files of adapters that ONNX Runtime reads: FlatBuffers of named tensors, after the schema
+//! The files of adapters that ONNX Runtime reads: `FlatBuffers` of named tensors, after the schema
 //! `onnxruntime/lora/adapter_format/adapter_schema.fbs`.
 
 use std::io::{self, Write};

@@ -7,7 +7,7 @@ use crate::lent::Lent;
 use crate::{DType, Emit, Kind, Lower, Refusal, Res, Results, Value};
 
 /// A lowering that has read its arguments; its results are not handed over yet.
-pub(crate) type Values = fn(&Lower<'_>) -> Res<Vec<Option<Value>>>;
+pub(crate) type Values = fn(&mut Lower<'_>) -> Res<Vec<Option<Value>>>;
 
 /// The number of complex factors up to which a product is expanded.
 const FACTORS: u32 = 4;
@@ -67,7 +67,7 @@ pub fn by_products(cx: &Lower<'_>, values: Values) -> Res<()> {
         let [real, imaginary] = &mut sums;
         let sum = if power.is_multiple_of(2) { real } else { imaginary };
         *sum = Some(match sum.take() {
-            Some(sum) => sum.into_iter().zip(product).map(|(a, b)| signed(a?, b?, power)).collect(),
+            Some(sum) => sum.into_iter().zip(product).map(|(a, b)| Some(signed(a?, b?, power))).collect(),
             None => product,
         });
     }
@@ -76,8 +76,8 @@ pub fn by_products(cx: &Lower<'_>, values: Values) -> Res<()> {
 }
 
 /// `sum + product` or `sum - product`, by the sign of `i^power`.
-fn signed(sum: Value, product: Value, power: u32) -> Option<Value> {
-    Some(if power % 4 < 2 { sum + product } else { sum - product })
+fn signed(sum: Value, product: Value, power: u32) -> Value {
+    if power % 4 < 2 { sum + product } else { sum - product }
 }
 
 /// The results of the call with other arguments, and with real results.
@@ -94,7 +94,7 @@ fn lowered<'h>(
         results: RSlice::from_slice(&results),
         ..cx.call
     };
-    values(&cx.with_call(call))
+    values(&mut cx.with_call(call))
 }
 
 /// Hands over the results with these parts.

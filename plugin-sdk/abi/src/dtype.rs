@@ -35,6 +35,7 @@ macro_rules! dtypes {
             }
 
             /// The type of the parts of complex numbers; any other type is its own.
+            #[must_use]
             pub const fn real(self) -> Self {
                 match self {
                     DType::C64 => DType::F32,

@@ -138,7 +138,10 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenS
             }
         }
     };
-    let whole = submission(complex, quote!(::onnxport_sdk::Results::finish(values(cx)?, cx)));
+    let whole = submission(
+        complex,
+        quote!(values(cx).and_then(|results| ::onnxport_sdk::Results::finish(results, cx))),
+    );
     let by_parts =
         parts.map(|linear| submission(true, quote!(::onnxport_sdk::by_parts(cx, &[#(#linear),*], values))));
     let by_products = multilinear.then(|| submission(true, quote!(::onnxport_sdk::by_products(cx, values))));
@@ -148,7 +151,7 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenS
         #function
 
         const _: () = {
-            fn values(cx: &::onnxport_sdk::Lower<'_>) -> ::onnxport_sdk::Res<Vec<Option<::onnxport_sdk::Value>>> {
+            fn values(cx: &mut ::onnxport_sdk::Lower<'_>) -> ::onnxport_sdk::Res<Vec<Option<::onnxport_sdk::Value>>> {
                 #(let #locals: #types = cx.argument(#names)?;)*
                 Ok(::onnxport_sdk::Results::values(#name(cx, #(#locals),*)?))
             }

@@ -104,6 +104,12 @@ test_ops = suite(
             id="sizes",
             tolerance=100,
         ),
+        case(
+            "aten.matrix_exp.default",
+            lambda a: torch.ops.aten.matrix_exp(a),
+            f32(4, 4),
+            tolerance=40,
+        ),
         case("aten.linalg_cholesky.default", factor, A, dynamic=True, tolerance=10),
         case(
             "aten.linalg_cholesky_ex.default",

@@ -133,7 +133,7 @@ fn axes_to_attribute(at: &mut At<'_>) -> Option<Vec<NodeId>> {
     if !axes.is_empty() {
         at.set("axes", Attr::Ints(axes));
         at.unset("noop_with_empty_axes");
-    } else if at.graph.nodes[at.node].int("noop_with_empty_axes").unwrap_or(0) != 0 {
+    } else if at.graph.nodes[at.node].at(MIN_OPSET).flag("noop_with_empty_axes")? {
         return None;
     }
     at.cut(1);
@@ -316,7 +316,7 @@ fn no_zeros(at: &mut At<'_>) -> Option<Vec<NodeId>> {
     let shape = at.graph.shape_value(at.input(1)?)?;
     let positive = |dim: &Dim| match dim {
         Dim::Const(n) => *n != 0,
-        dim => at.symbols.range(*dim).min.is_some_and(|least| least > 0),
+        Dim::Expr(_) => at.symbols.range(*dim).min.is_some_and(|least| least > 0),
     };
     if shape.iter().all(positive) {
         at.unset("allowzero");

@@ -71,11 +71,10 @@ pub(crate) fn exponential(cx: &Lower, x: Value) -> Res<Value> {
 
 /// The terms of the series of the exponential after which the next one, of a norm of 1, is below the precision.
 fn terms(dtype: DType) -> i64 {
-    let mut term = 1.0;
-    (1..)
-        .find(|n| {
-            term /= *n as f64;
-            term < epsilon(dtype) / 4.0
-        })
-        .unwrap_or(18)
+    let (mut term, mut count) = (1.0, 0);
+    while term > epsilon(dtype) / 4.0 {
+        count += 1;
+        term /= count as f64;
+    }
+    count
 }

@@ -43,7 +43,7 @@ def too_large(model: Any) -> str | None:
 class Calls:
     """Calls of a model, one after another, with their values if there is a model to run."""
 
-    def __init__(self, source: Any, adapters: Adapters, model: Any) -> None:
+    def __init__(self, source: Any, adapters: "Adapters", model: Any) -> None:
         self.source, self.adapters, self.model = source, adapters, model
         self.pairs: dict[str, tuple[Any, Any]] = {}
         if model is not None:
@@ -121,7 +121,7 @@ class Calls:
             self.pairs.clear()
 
 
-def record(source: Any, adapters: Adapters, request: dict[str, Any], program: Any) -> str | None:
+def record(source: Any, adapters: "Adapters", request: dict[str, Any], program: Any) -> str | None:
     """Write calls, with the values of the checkpoint if it can run.
 
     Return the reason if it cannot.

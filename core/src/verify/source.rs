@@ -217,11 +217,10 @@ fn number_type(ty: &ValueType) -> Option<DType> {
 
 /// A complex tensor as pairs of real numbers, as the converted model takes it.
 fn as_real(tensor: LazyTensor) -> Option<LazyTensor> {
-    let dtype = match tensor.dtype {
-        DType::C64 => DType::F32,
-        DType::C128 => DType::F64,
-        _ => return Some(tensor),
-    };
+    let dtype = tensor.dtype.real();
+    if dtype == tensor.dtype {
+        return Some(tensor);
+    }
     let strides = match tensor.strides {
         Some(strides) => {
             let doubled = strides.into_iter().map(|s| s.checked_mul(2)).chain([Some(1)]);

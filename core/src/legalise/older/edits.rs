@@ -1,4 +1,4 @@
-//! The operands of operators, where older versions have them.
+//! Edits of operands and attributes that older versions of an operator take in another way.
 
 use super::super::edit::cast;
 use crate::ir::opset::MIN_OPSET;
@@ -10,12 +10,12 @@ use crate::tensor::{DType, LazyTensor};
 /// Changes a node; `None` where it stays as it is. Returns nodes that it adds.
 type Edit = fn(&mut At<'_>) -> Option<Vec<NodeId>>;
 
-/// The edits: of which operator, and below which opset.
+/// The edits by operator, each with the opset from which on it is not needed.
 const EDITS: &[(&str, i64, Edit)] = &[
     ("CastLike", 15, cast_like),
     ("Clip", 12, clip_without_least),
     ("Constant", 12, constant_tensor),
-    ("Dropout", 12, ratio_to_attribute),
+    ("Dropout", 12, without_ratio),
     ("Hardmax", 13, last_axis),
     ("LayerNormalization", 17, negative_axis),
     ("Softmax", 13, last_axis),
@@ -130,6 +130,10 @@ fn axes_to_attribute(at: &mut At<'_>) -> Option<Vec<NodeId>> {
         Some(_) => at.ints(1)?,
         None => Vec::new(),
     };
+    // An empty list of axes squeezes none, and no list squeezes all of size 1.
+    if axes.is_empty() && at.input(1).is_some() && at.graph.nodes[at.node].op == "Squeeze" {
+        return None;
+    }
     if !axes.is_empty() {
         at.set("axes", Attr::Ints(axes));
         at.unset("noop_with_empty_axes");
@@ -278,7 +282,7 @@ fn cast_like(at: &mut At<'_>) -> Option<Vec<NodeId>> {
     None
 }
 
-/// Numbers become a tensor.
+/// Numbers in attributes become a tensor.
 fn constant_tensor(at: &mut At<'_>) -> Option<Vec<NodeId>> {
     let ints = |shape, all: &[i64]| {
         LazyTensor::inline(DType::I64, shape, all.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>())
@@ -298,14 +302,13 @@ fn constant_tensor(at: &mut At<'_>) -> Option<Vec<NodeId>> {
     None
 }
 
-/// The ratio, which is constant, becomes an attribute, unless the node is in training mode.
-fn ratio_to_attribute(at: &mut At<'_>) -> Option<Vec<NodeId>> {
+/// Outside of training, neither the ratio nor the seed has an effect.
+fn without_ratio(at: &mut At<'_>) -> Option<Vec<NodeId>> {
     let read = |at: &At<'_>, index| at.graph.initializer(at.input(index)?)?.read().map(|data| data.to_vec());
     let training = at.input(2).is_some() && read(at, 2)?.iter().any(|byte| *byte != 0);
     if training {
         return None;
     }
-    // Outside of training, the ratio has no effect.
     at.unset("seed");
     at.cut(1);
     None
@@ -335,7 +338,7 @@ fn exponent_like_base(at: &mut At<'_>) -> Option<Vec<NodeId>> {
     None
 }
 
-/// Without a least value it is the lesser one.
+/// Without a minimum, it is `Min`.
 fn clip_without_least(at: &mut At<'_>) -> Option<Vec<NodeId>> {
     let most = at.input(2)?;
     if at.input(1).is_none() && !at.dtype(0)?.is_float() {
@@ -346,7 +349,7 @@ fn clip_without_least(at: &mut At<'_>) -> Option<Vec<NodeId>> {
     None
 }
 
-/// Operators of many operands become ones of two, for types that need another form.
+/// Integer operands are combined two at a time, since the forms take two.
 fn pairs(at: &mut At<'_>) -> Option<Vec<NodeId>> {
     if at.dtype(0)?.is_float() {
         return None;

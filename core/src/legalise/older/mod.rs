@@ -7,7 +7,7 @@
 //! 3. attributes that the older version lacks are left out where they have their default, and defaults that changed are
 //!    stated.
 //!
-//! Each result is held against the older signatures: what does not follow them is refused.
+//! The result is checked against the signatures of the older opset, and a node that violates one is refused.
 
 mod edits;
 #[cfg(test)]
@@ -26,7 +26,7 @@ use crate::sym::Symbols;
 use crate::tidy;
 use crate::valid;
 
-/// How many forms may stand within each other.
+/// The depth to which forms are translated in turn.
 const DEEPEST: usize = 16;
 
 /// Before opset 13, these treat all axes from `axis` on as one.
@@ -57,7 +57,7 @@ pub fn translate(model: &mut Model, opset: i64) -> Result<Vec<&'static Form>, Re
     Err(Report { diagnostics, origins: model.origins.clone() })
 }
 
-/// The nodes that do not follow the signatures of the opset, those with the same fault once.
+/// The nodes that violate the signatures of the opset; those with the same fault are reported once.
 fn refusals(model: &Model, opset: i64, flattening: Vec<(String, Diagnostic)>) -> Vec<Diagnostic> {
     let mut faults: BTreeMap<(String, String), (usize, Diagnostic)> = BTreeMap::new();
     for (operator, found) in flattening.into_iter().chain(valid::signatures(model)) {
@@ -78,13 +78,13 @@ fn refusals(model: &Model, opset: i64, flattening: Vec<(String, Diagnostic)>) ->
     faults.into_iter().map(refusal).collect()
 }
 
-/// The way through one graph.
+/// A walk through one graph.
 struct Walk<'a> {
     graph: &'a mut Graph,
     symbols: &'a mut Symbols,
     opset: i64,
     used: &'a mut Vec<&'static Form>,
-    /// Operators that flatten axes in the opset and did not before.
+    /// Nodes whose operators flatten axes in the opset and did not before.
     flattening: &'a mut Vec<(String, Diagnostic)>,
 }
 

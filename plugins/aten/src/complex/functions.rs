@@ -109,8 +109,8 @@ fn sigmoid_of(cx: &Lower, z: Complex) -> Res<Complex> {
 }
 
 fn sinc_of(cx: &Lower, z: Complex) -> Res<Complex> {
-    let turned = z.scaled(std::f64::consts::PI);
-    let quotient = turned.times_i().sinh(cx)?.over_i().over(cx, turned);
+    let angle = z.scaled(std::f64::consts::PI);
+    let quotient = angle.times_i().sinh(cx)?.over_i().over(cx, angle);
     let zero = cx.equal(z.re, 0.0) & cx.equal(z.im, 0.0);
     Ok(Complex { re: cx.select(zero, 1.0, quotient.re), im: cx.select(zero, 0.0, quotient.im) })
 }
@@ -121,7 +121,7 @@ fn roots(cx: &Lower, z: Complex) -> Res<[Complex; 2]> {
     Ok([(-z).plus(1.0).sqrt(cx)?, z.plus(1.0).sqrt(cx)?])
 }
 
-/// `atan(y / x)` of a right angle and less, and `asinh(s)`.
+/// The angle of the point `(x, y)`, and `asinh(s)`.
 fn inverse(cx: &Lower, [y, x]: [Value; 2], s: Value) -> Res<Complex> {
     let dtype = cx.dtype(s)?;
     let re = Complex { re: x, im: y }.angle(cx)?;
@@ -141,8 +141,8 @@ fn acos_of(cx: &Lower, z: Complex) -> Res<Complex> {
 
 fn acosh_of(cx: &Lower, z: Complex) -> Res<Complex> {
     let (minus, plus) = (z.plus(-1.0).sqrt(cx)?, z.plus(1.0).sqrt(cx)?);
-    let turned = inverse(cx, [minus.im, plus.re], (minus.conjugate() * plus).re)?;
-    Ok(Complex { re: turned.im, im: turned.re * 2.0 })
+    let Complex { re: half, im: size } = inverse(cx, [minus.im, plus.re], (minus.conjugate() * plus).re)?;
+    Ok(Complex { re: size, im: half * 2.0 })
 }
 
 /// `log1p(4 re / ((1 - re)^2 + im^2)) / 4`, and half the angle of `(1 - re)(1 + re) - im^2 + 2 im i`.

@@ -19,9 +19,9 @@ use crate::matmul::swap_last;
 fn blocks(cx: &Lower, pairs: Value) -> Res<Value> {
     let shape = cx.shape(pairs)?;
     let [batch @ .., rows, columns, _] = &*shape else { return Err("a matrix has two axes".into()) };
-    let turned = cx.gather(pairs, cx.ints(&[1, 0]), -1) * cx.numbers(&[-1.0, 1.0], cx.dtype(pairs)?);
+    let times_i = cx.gather(pairs, cx.ints(&[1, 0]), -1) * cx.numbers(&[-1.0, 1.0], cx.dtype(pairs)?);
     // Columns of blocks: the number, and the number times i.
-    let both = cx.concat(&[cx.unsqueeze(pairs, &[-1]), cx.unsqueeze(turned, &[-1])], -1);
+    let both = cx.concat(&[cx.unsqueeze(pairs, &[-1]), cx.unsqueeze(times_i, &[-1])], -1);
     let both = cx.op(op::Transpose).input(both).perm(swapped(shape.len())).one();
     let two = Dim::Const(2);
     let target = [batch, &[cx.dim_mul(*rows, two), cx.dim_mul(*columns, two)]].concat();

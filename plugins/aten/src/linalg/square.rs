@@ -10,10 +10,6 @@ use crate::matmul::matmul;
 
 /// The `n`-th power of every matrix, by repeated squaring; of its inverse where `n` is negative.
 #[lowering("aten.matrix_power.default", "aten.linalg_matrix_power.default")]
-fn matrix_power(cx: &Lower, x: Value, n: i64) -> Res<Value> {
-    power(cx, x, n)
-}
-
 pub(crate) fn power(cx: &Lower, x: Value, n: i64) -> Res<Value> {
     let m = Matrix::new(cx, x)?;
     let (x, n) =
@@ -37,14 +33,9 @@ fn identities(cx: &Lower, m: &Matrix) -> Res<Value> {
     with_batch(cx, identity(cx, m.rows, m.columns, m.dtype), batch_of(&shape, 2)?, 2)
 }
 
-/// The exponential of every matrix.
-#[lowering("aten.linalg_matrix_exp.default", "aten.matrix_exp.default")]
-fn matrix_exp(cx: &Lower, x: Value) -> Res<Value> {
-    exponential(cx, x)
-}
-
 /// The exponential of every matrix: the Taylor polynomial of the matrix halved until its norm is at most 1, squared as
 /// many times. Source: A. Al-Mohy and N. Higham, SIAM Journal on Matrix Analysis 31 (2009).
+#[lowering("aten.linalg_matrix_exp.default", "aten.matrix_exp.default")]
 pub(crate) fn exponential(cx: &Lower, x: Value) -> Res<Value> {
     let m = Matrix::new(cx, x)?;
     if is_empty(cx, x)? {
@@ -53,7 +44,9 @@ pub(crate) fn exponential(cx: &Lower, x: Value) -> Res<Value> {
     let norm = cx.reduce(op::ReduceMax, cx.reduce(op::ReduceSum, cx.abs(x), &[-2], true), &[-1], true);
     let halvings =
         cx.max(cx.op(op::Ceil).input(cx.log(norm) / std::f64::consts::LN_2).one(), cx.float(0.0, m.dtype));
-    let small = x / cx.pow(2.0, halvings);
+    // An infinite norm, or one that is not a number, must not become a number of rounds.
+    let halvings = cx.select(cx.less_equal(halvings, MOST_HALVINGS), halvings, 0.0);
+    let small = x * cx.pow(2.0, -halvings);
     let identity = identities(cx, &m)?;
     // Horner's scheme: I + A (I + A / 2 (I + A / 3 ...)).
     let degree = terms(m.dtype);
@@ -68,6 +61,9 @@ pub(crate) fn exponential(cx: &Lower, x: Value) -> Res<Value> {
     })?;
     Ok(result)
 }
+
+/// No finite norm, in float64, takes more.
+const MOST_HALVINGS: f64 = 1024.0;
 
 /// The terms of the series of the exponential after which the next one, of a norm of 1, is below the precision.
 fn terms(dtype: DType) -> i64 {

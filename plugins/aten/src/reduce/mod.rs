@@ -50,7 +50,8 @@ pub(crate) fn reduce(
     Ok(cx.cast(cx.reduce(op, cx.cast(x, compute), axes, keepdim), dtype))
 }
 
-/// The reduction of an operand that is known to have no elements: what neutral elements reduce to. There is no largest of nothing, and its mean is the caller's business.
+/// The reduction of an operand that is known to be empty: the neutral element of the operator. `None` where the operand is
+/// not, and for maxima, minima and means, which have no neutral element.
 fn empty(
     cx: &Lower,
     op: impl Operator<'static>,

@@ -145,6 +145,8 @@ RUNS = [
     ("package", [f"a={MLP}", "-o", "pack4", "--dim", "a/x:0=n", "--buckets", "n=2,4"], 0),
     ("llm", ["checkpoint", "-o", "llm"], 0),
     ("llm", ["no", "-o", "llm2"], 5),
+    ("bench", ["llm", "--length", "4", "--runs", "1"], 0),
+    ("bench", ["no"], 5),
     ("weights bind", ["waiting.onnx", "--from", MLP, "-o", "bound.onnx"], 0),
     ("weights bind", ["no.onnx", "--from", MLP, "-o", "bound.onnx"], 5),
     ("explain", [], 0),

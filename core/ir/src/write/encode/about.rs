@@ -28,20 +28,26 @@ pub(super) fn stated(proto: &mut ModelProto, header: &Header) {
     proto.training_info.clone_from(&header.training);
 }
 
-/// The IR version of the model: the one asked for, or that of its opset (`VERSION_TABLE` in `onnx/helper.py`), or a later
-/// one that it needs.
+/// The IR version of the model: the one asked for, or that of the imported model or of the opset (`VERSION_TABLE` in
+/// `onnx/helper.py`), or a later one that its types and functions need.
 pub(super) fn ir_version(model: &Model) -> i64 {
     let usual = match model.origin.header() {
         Some(header) => header.ir_version,
         None => by_opset(model.opset()),
     };
-    model.ir_version.unwrap_or_else(|| usual.max(least_ir_version(model)))
+    model.ir_version.unwrap_or_else(|| usual.max(needed(model)))
 }
 
 /// The lowest IR version that has the element types of the model (the notes at `TensorProto.DataType`), and its functions.
+///
+/// A model whose IR version is asked for has initializers that are not inputs, thus at least [`LEAST_IR_VERSION`].
 pub fn least_ir_version(model: &Model) -> i64 {
+    needed(model).max(LEAST_IR_VERSION)
+}
+
+fn needed(model: &Model) -> i64 {
     let by_functions = match &model.functions[..] {
-        [] => LEAST_IR_VERSION,
+        [] => 1,
         functions if functions.iter().all(|function| function.overload.is_empty()) => 8,
         _ => 10,
     };

@@ -1,9 +1,10 @@
 """Write `plugins/aten/schemas.txt`: one operator per line, as PyTorch's dispatcher states it.
 
 The table holds every `aten` overload that an exported program can name (functional, view and
-in-place ones, and those that write into `out`), the `prims` operators and those of quantised
-programs. Kernels that no exporter emits (sparse, nested, vendor libraries, autograd's own) are left
-out, and so are overloads with `out` without a functional twin, or that PyTorch generates.
+in-place ones, and those that write into `out`), the `prims` operators, and those of quantised
+programs and of modules. Kernels that no exporter emits (sparse, nested, vendor libraries,
+autograd's own) are left out, and so are overloads with `out` without a functional twin, or that
+PyTorch generates.
 
 Facts about operators follow their schemas: those of `plugins/aten/facts.toml` and what pointwise
 operators do. At the end stand the decompositions of `plugins/aten/decompositions`.
@@ -22,6 +23,7 @@ import pointwise
 import torch
 import torch._prims
 import torch.ao.quantization.fx._decomposed
+import torch.nn.modules.linear_cross_entropy
 
 VENDOR_OR_LAYOUT = re.compile(
     r"foreach|_fused_(?!rms_norm$|moving_avg)|nested|jagged|sparse|mkldnn|miopen|mps|thnn"
@@ -72,7 +74,7 @@ def registered_overloads() -> Iterator[tuple[str, str]]:
     """Yield (`namespace::op`, overload) of every operator known to the dispatcher."""
     for name in torch._C._dispatch_get_all_op_names():
         op, _, overload = name.partition(".")
-        if op.startswith(("aten::", "prims::", "quantized_decomposed::")):
+        if op.startswith(("aten::", "prims::", "quantized_decomposed::", "torch_nn::")):
             yield op, overload
 
 
@@ -88,8 +90,8 @@ def is_wanted(op: str, schema: torch._C.FunctionSchema) -> bool:
     namespace, name = op.split("::")
     if any(argument.is_out for argument in schema.arguments) or "Dimname" in str(schema):
         return False
-    if namespace == "quantized_decomposed":
-        return not name.startswith("_")
+    if namespace in ("quantized_decomposed", "torch_nn"):
+        return namespace == "torch_nn" or not name.startswith("_")
     if namespace == "prims" or name in NEEDED or name in decomposed():
         return True
     return not (VENDOR_OR_LAYOUT.search(name) or AUTOGRAD_OR_RUNTIME.search(name))

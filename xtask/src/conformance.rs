@@ -1,4 +1,5 @@
-//! `cargo xtask conformance`: the backend tests of the `onnx` package, against inference and evaluation.
+//! `cargo xtask conformance`: the backend tests of the `onnx` package, against inference and evaluation, and
+//! `cargo xtask conformance ops`: PyTorch's samples of operators and modules.
 
 use std::path::Path;
 use std::process::Command;
@@ -27,4 +28,22 @@ pub(crate) fn run() -> Result<bool, String> {
     let arguments = ["test", "-p", "onnxport-tests", "--quiet", "--", "conformance::", "--nocapture"];
     let status = Command::new(cargo).args(arguments).current_dir(&root).status();
     Ok(status.map_err(|e| format!("cargo: {e}"))?.success())
+}
+
+/// Runs PyTorch's samples, those that an interrupted run left, and writes `docs/operators.md`. It takes half an hour.
+pub(crate) fn samples() -> Result<bool, String> {
+    let root = root();
+    let python = python::environment(&root)?;
+    let log = target().join("conformance/ops.jsonl");
+    let folder = log.parent().unwrap_or(&log);
+    std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let mut command = Command::new(python);
+    command.args(["-m", "tests.python.conformance", "--log"]).arg(&log);
+    command.args(["--page", "docs/operators.md"]).env("PYTHONPATH", "python").current_dir(&root);
+    if !command.status().map_err(|e| format!("python: {e}"))?.success() {
+        return Ok(false);
+    }
+    // The next run starts anew.
+    std::fs::remove_file(&log).map_err(|e| format!("{}: {e}", log.display()))?;
+    Ok(true)
 }

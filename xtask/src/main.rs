@@ -3,7 +3,8 @@
 //! - `cargo xtask test` checks everything; `--fast` skips the steps that need Python.
 //! - `cargo xtask python` builds the extension module of the Python package and puts it beside it.
 //! - `cargo xtask plugins` builds and installs the plugins that the command does not contain.
-//! - `cargo xtask conformance` runs the backend tests of the `onnx` package.
+//! - `cargo xtask conformance` runs the backend tests of the `onnx` package; `conformance ops` runs PyTorch's samples of
+//!   operators, and writes `docs/operators.md`.
 //! - `cargo xtask gpu` runs the tests that need a GPU; `--pack DIR` packs them for a machine without Rust.
 //! - `cargo xtask freeze` pins a revision of the contract when it is released.
 //! - `cargo xtask imports` prints who imports whom.
@@ -42,6 +43,8 @@ usage: cargo xtask test [--fast]    run all checks and tests; --fast leaves out 
                                     `contract` is the part that needs no Python
        cargo xtask freeze REVISION  pin a revision of the contract when it is released
        cargo xtask conformance      run the tests of the onnx package against inference and evaluation
+       cargo xtask conformance ops  run PyTorch's samples of operators, and write docs/operators.md; continues a run that
+                                    was interrupted, and takes half an hour after `cargo xtask python`
        cargo xtask gpu [--pack DIR [--debug]]
                                     run the tests that need a GPU, or write a folder that runs them on a machine with
                                     nothing but a driver, NVRTC and cuBLAS; they take no Python
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
         ["gen", "contract", "--check"] => contract::run(&root(), generate::Mode::Check),
         ["freeze", revision] => freeze::run(revision),
         ["conformance"] => conformance::run(),
+        ["conformance", "ops"] => conformance::samples(),
         ["gpu"] => gpu::run(),
         ["gpu", "--pack", folder] => gpu::pack(folder.as_ref(), false),
         ["gpu", "--pack", folder, "--debug"] => gpu::pack(folder.as_ref(), true),

@@ -53,14 +53,15 @@ pub(super) fn describe(ty: &ValueType) -> (u32, i32, Vec<DimRecord>) {
     }
 }
 
-/// Whether the program states that the elements lie row-major in memory, without gaps.
+/// Whether the program states that the elements lie row-major in memory, without gaps. Before an axis of unknown extent
+/// there may be axes of extent 1 only.
 fn is_row_major(ty: &TensorType) -> bool {
-    let mut step = 1i64;
+    let mut step = Some(1i64);
     ty.strides.len() == ty.shape.len()
         && ty.shape.iter().zip(&ty.strides).rev().all(|(extent, stride)| {
-            let (Some(extent), Some(stride)) = (extent.as_const(), stride.as_const()) else { return false };
-            let fits = extent == 1 || stride == step;
-            step = step.saturating_mul(extent);
+            let extent = extent.as_const();
+            let fits = extent == Some(1) || step.is_some() && stride.as_const() == step;
+            step = step.zip(extent).map(|(step, extent)| step.saturating_mul(extent));
             fits
         })
 }

@@ -3,6 +3,7 @@
 Every sample is exported, run in ONNX Runtime (in the evaluator where that has no kernel) and
 compared with eager PyTorch. Prints the share of right models by kind and the reasons of the others.
 With `--log`, verdicts are appended to a file of JSON lines, and a run continues where it ended.
+With `--page`, the table becomes a page of Markdown.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.python.conformance import page
 from tests.python.conformance import samples as sampled
 from tests.python.conformance.judge import VERDICTS
 from tests.python.conformance.run import Row, run
@@ -38,6 +40,7 @@ def main() -> None:
     parser.add_argument("-k", "--samples", type=int, default=2, help="samples of each operator")
     parser.add_argument("-j", "--jobs", type=int, default=2, help="processes")
     parser.add_argument("--log", type=Path, help="a file of verdicts to continue")
+    parser.add_argument("--page", type=Path, help="a file for the page about the whole run")
     options = parser.parse_args()
     tasks = [
         (kind, name, options.samples)
@@ -50,6 +53,8 @@ def main() -> None:
         if row["verdict"] not in ("right", "not judged"):
             print(f"{row['id']:50} {row['verdict']:8} {row['reason'][:110]}")
     print("\n".join(table(rows)))
+    if options.page:
+        options.page.write_text(page.write(rows, options.samples))
 
 
 if __name__ == "__main__":

@@ -33,8 +33,17 @@ UNINITIALISED = {"empty", "empty_like", "empty_permuted", "empty_strided", "new_
 }
 # Sizes of dynamic axes up to which models are compared, or twice those of the sample.
 LARGEST = 12
-# Operators that read sequences that are sorted, which drawn inputs are not.
-SORTED = {"bucketize", "searchsorted"}
+# Operators that read sequences that are sorted, or lengths that add up, which drawn inputs are not.
+SORTED = {
+    "bucketize",
+    "searchsorted",
+    "histogram",
+    "histogramdd",
+    "nn.functional.embedding_bag",
+} | {
+    "_segment_reduce.lengths",
+    "_segment_reduce.offsets",
+}
 VERDICTS = ("right", "refused", "wrong", "broken", "not judged")
 
 

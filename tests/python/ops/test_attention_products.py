@@ -87,5 +87,16 @@ test_ops = suite(
             f32(2, 4, 5, 8),
             f32(2, 4, 5, 8),
         ),
+        case(
+            "aten._scaled_dot_product_flash_attention_for_cpu.default",
+            lambda q, k, v, m: torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
+                q, k, v, attn_mask=m
+            ),
+            f32(2, 3, 4, 8),
+            f32(2, 3, 6, 8),
+            f32(2, 3, 6, 8),
+            f32(4, 6),
+            id="log-sums",
+        ),
     ],
 )

@@ -319,5 +319,84 @@ test_ops = suite(
             f32(4, 5),
             id="bf16",
         ),
+        case(
+            "aten.histogram.bin_ct",
+            lambda x: torch.histogram(x, 4, range=(0.0, 3.0), density=True),
+            torch.tensor([[0.0, 3.0, 1.5, -0.1], [2.9, 3.1, 0.75, float("nan")]]),
+        ),
+        case("aten.histogram.bin_ct", lambda x: torch.histogram(x, 5), f32(3, 7), id="span"),
+        case(
+            "aten.histogram.bin_ct",
+            lambda x: torch.histogram(x, 3),
+            torch.full((4,), 2.0),
+            id="one",
+        ),
+        case(
+            "aten.histogram.bins_tensor",
+            lambda x, b, w: torch.histogram(x, b, weight=w),
+            f32(9),
+            torch.tensor([-1.5, -0.5, 0.25, 1.75]),
+            f32(9, low=0.0),
+        ),
+        case(
+            "aten._histogramdd_bin_edges.default",
+            lambda x: torch.ops.aten._histogramdd_bin_edges(x, [2, 3], range=[0.0, 1.0, -1.0, 1.0]),
+            f32(5, 2),
+        ),
+        case(
+            "aten._histogramdd_from_bin_cts.default",
+            lambda x, w: torch.ops.aten._histogramdd_from_bin_cts(
+                x, [2, 3], weight=w, density=True
+            ),
+            f32(12, 2),
+            f32(12, low=0.0),
+        ),
+        case(
+            "aten._histogramdd_from_bin_tensors.default",
+            lambda x, a, b: torch.ops.aten._histogramdd_from_bin_tensors(x, [a, b]),
+            f32(12, 2),
+            torch.tensor([-1.0, 0.0, 1.5]),
+            torch.tensor([-2.0, 2.0]),
+        ),
+        case("aten.histogramdd.default", lambda x: torch.histogramdd(x, [2, 3]), f32(8, 2)),
+        case("aten.histogramdd.int_bins", lambda x: torch.histogramdd(x, 2), f32(8, 2)),
+        case(
+            "aten.histogramdd.TensorList_bins",
+            lambda x, a, b: torch.histogramdd(x, [a, b]),
+            f32(8, 2),
+            torch.tensor([-1.0, 0.0, 1.5]),
+            torch.tensor([-2.0, 2.0]),
+        ),
+        *(
+            case(
+                "aten.segment_reduce.default",
+                lambda x, n, how=how: torch.segment_reduce(x, how, lengths=n, unsafe=True),
+                f32(7, 3),
+                torch.tensor([2, 0, 4, 1]),
+                id=how,
+            )
+            for how in ("sum", "mean", "max", "min", "prod")
+        ),
+        case(
+            "aten.segment_reduce.default",
+            lambda x, n: torch.segment_reduce(x, "mean", offsets=n, axis=1, initial=2.0),
+            f32(2, 7, 3),
+            torch.tensor([[0, 2, 2, 6, 7], [0, 1, 5, 7, 7]]),
+            id="offsets",
+        ),
+        case(
+            "aten.embedding_renorm.default",
+            lambda x, i: torch.ops.aten.embedding_renorm(x, i, 1.0, 2.0),
+            f32(6, 3),
+            torch.tensor([[0, 3], [3, 5]]),
+            dynamic=True,
+        ),
+        case(
+            "aten.embedding_renorm.default",
+            lambda x, i: torch.ops.aten.embedding_renorm(x, i, 1.5, 3.0),
+            f32(6, 3),
+            torch.tensor([0, 3]),
+            id="cubic",
+        ),
     ],
 )

@@ -1,5 +1,9 @@
 import torch
 import torch.nn.functional as F
+from torch.nn.modules.linear_cross_entropy import (
+    _linear_cross_entropy_batch_chunked_no_reduction as chunked,
+)
+from torch.nn.modules.linear_cross_entropy_options import LinearCrossEntropyOptions
 
 from tests.python.ops.harness import case, f32, i64, suite
 
@@ -8,6 +12,7 @@ CLASSES = i64(4, low=0, high=5)
 IGNORED = torch.tensor([0, -100, 3, 4])
 SPATIAL = i64(2, 3, 3, low=0, high=5)
 W = f32(5, low=0.5)
+OPTIONS = LinearCrossEntropyOptions(batch_chunk_size=2)
 SIGNS = torch.tensor([[1.0, -1.0, 1.0, -1.0, -1.0]])
 
 test_ops = suite(
@@ -120,6 +125,43 @@ test_ops = suite(
             f32(4, 5),
             i64(4, low=0, high=5),
             id="bf16",
+        ),
+        case(
+            "aten.multilabel_margin_loss.default",
+            F.multilabel_margin_loss,
+            X,
+            torch.tensor([[3, 0, -1, 1, 1], [-1, 2, 2, 2, 2], [0, 1, 2, 3, 4]]),
+            dynamic=True,
+        ),
+        case(
+            "aten.multilabel_margin_loss_forward.default",
+            lambda x, y: torch.ops.aten.multilabel_margin_loss_forward(x, y, 0),
+            X,
+            torch.tensor([[3, 0, -1, 1, 1], [-1, 2, 2, 2, 2], [0, 1, 2, 3, 4]]),
+        ),
+        case(
+            "aten.multilabel_margin_loss_forward.default",
+            lambda x, y: torch.ops.aten.multilabel_margin_loss_forward(x, y, 1),
+            f32(5),
+            torch.tensor([3, 0, -1, 1, 1]),
+            id="single",
+        ),
+        case(
+            "torch_nn._linear_cross_entropy_batch_chunked_no_reduction.default",
+            lambda x, w, b, t: chunked(x, w, t, b, None, -100, 2, "compact", torch.float32),
+            f32(4, 3),
+            f32(5, 3),
+            f32(5),
+            IGNORED,
+            dynamic=True,
+        ),
+        case(
+            "torch_nn._linear_cross_entropy_batch_chunked.default",
+            lambda x, w, t, c: F.linear_cross_entropy(x, w, t, weight=c, options=OPTIONS),
+            f32(4, 3),
+            f32(5, 3),
+            CLASSES,
+            W,
         ),
     ],
 )

@@ -1,3 +1,4 @@
+import torch
 import torch.nn.functional as F
 
 from tests.python.ops.harness import case, f16, f32, f64, i64, suite
@@ -193,6 +194,40 @@ test_ops = suite(
             lambda x: F.max_pool2d(x.bfloat16(), 2).float(),
             f32(2, 3, 8, 8),
             id="bf16",
+        ),
+        case(
+            "aten.fractional_max_pool2d.default",
+            lambda x, u: torch.ops.aten.fractional_max_pool2d(x, [2, 3], [4, 3], u),
+            f32(2, 3, 9, 8),
+            f32(2, 3, 2, low=0.0, high=0.99),
+        ),
+        case(
+            "aten.fractional_max_pool2d.default",
+            lambda x, u: torch.ops.aten.fractional_max_pool2d(x, [2, 2], [1, 3], u)[0],
+            torch.tensor([[[1.0, 2, 3, 4], [5, float("nan"), 7, 8], [0, 1, 2, 3]]]),
+            f32(1, 1, 2, low=0.0, high=0.99),
+            id="nan",
+        ),
+        case(
+            "aten.fractional_max_pool3d.default",
+            lambda x, u: torch.ops.aten.fractional_max_pool3d(x, [2, 1, 2], [2, 3, 2], u),
+            f32(2, 3, 5, 6, 5),
+            f32(2, 3, 3, low=0.0, high=0.99),
+        ),
+        case(
+            "aten.max_pool2d_with_indices_backward.default",
+            lambda g, x: torch.ops.aten.max_pool2d_with_indices_backward(
+                g,
+                x,
+                [3, 3],
+                [2, 2],
+                [1, 1],
+                [1, 1],
+                False,
+                F.max_pool2d_with_indices(x, 3, 2, 1)[1],
+            ),
+            f32(2, 3, 4, 5),
+            f32(2, 3, 8, 9),
         ),
     ],
 )

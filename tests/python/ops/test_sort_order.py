@@ -91,5 +91,11 @@ test_ops = suite(
             i64(8, low=0, high=2),
             id="vector counts",
         ),
+        case(
+            "aten.unique_consecutive.default",
+            lambda x: x.unique_consecutive(return_inverse=True),
+            torch.tensor(2.0),
+            id="scalar",
+        ),
     ],
 )

@@ -239,5 +239,13 @@ test_ops = suite(
             id="circular crop18",
             options=("--opset", "18"),
         ),
+        case(
+            "aten._chunk_cat.default",
+            lambda x, y, z: torch.ops.aten._chunk_cat([x, y, z], 1, 3),
+            f32(2, 3, 2),
+            f32(2, 4),
+            f32(2, 7, 1, 2),
+            dynamic=True,
+        ),
     ],
 )

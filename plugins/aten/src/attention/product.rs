@@ -21,7 +21,8 @@ fn scaled_dot_product_attention(
     Heads { query, key, value, scale, grouped: enable_gqa }.attend(cx, attn_mask, is_causal)
 }
 
-/// The same as PyTorch's kernels take it; only the first result is computed.
+/// The same as PyTorch's kernels take it, with the logarithms of the sums of the exponentials of the rows where a
+/// program uses them; results that serve the gradient or the seed are not computed.
 #[lowering(
     "aten._scaled_dot_product_flash_attention.default",
     "aten._scaled_dot_product_flash_attention_for_cpu.default",
@@ -41,11 +42,14 @@ fn kernel(
     enable_gqa: bool,
 ) -> Res<Vec<Option<Value>>> {
     no_dropout(dropout_p)?;
-    let heads = Heads { query, key, value, scale, grouped: enable_gqa };
-    let output = heads.attend(cx, attn_mask.or(attn_bias), is_causal)?;
+    let heads = || Heads { query, key, value, scale, grouped: enable_gqa };
+    let mask = attn_mask.or(attn_bias);
     let mut results = vec![None; cx.result_count()];
     if let Some(first) = results.first_mut() {
-        *first = Some(output);
+        *first = Some(heads().attend(cx, mask, is_causal)?);
+    }
+    if cx.target().contains("for_cpu") && cx.has_result(1) {
+        results[1] = Some(heads().log_sums(cx, mask, is_causal)?);
     }
     Ok(results)
 }
@@ -102,6 +106,28 @@ impl Heads {
         };
         let output = cx.matmul(weights, self.value);
         if shared { cx.reshape_to_result(output, 0) } else { Ok(output) }
+    }
+
+    /// `log(sum(exp(scores)))` of each row, minus infinity where the mask closes the row: `[..., heads, length]`.
+    fn log_sums(mut self, cx: &Lower, mask: Option<Value>, causal: bool) -> Res<Value> {
+        let rank = cx.rank(self.query)?;
+        let (length, places) = (cx.dim(self.query, rank - 2), cx.dim(self.key, rank - 2));
+        self.query = self.scaled_query(cx, rank)?;
+        let dtype = cx.dtype(self.query)?;
+        let mut scores = cx.matmul(self.query, swap_last(cx, self.key)?);
+        if causal {
+            scores = scores + triangle(cx, length, places, dtype);
+        }
+        scores = match mask {
+            None => scores,
+            Some(mask) if cx.dtype(mask)? == DType::Bool => cx.select(mask, scores, f64::NEG_INFINITY),
+            Some(mask) => scores + cx.cast(mask, dtype),
+        };
+        let largest = cx.reduce(op::ReduceMax, scores, &[-1], true);
+        let base = cx.select(cx.equal(largest, f64::NEG_INFINITY), 0.0, largest);
+        let sums = cx.reduce(op::ReduceSum, cx.exp(scores - base), &[-1], true);
+        let sums = cx.squeeze(largest + cx.op(op::Log).input(sums).one(), &[-1]);
+        Ok(cx.cast(sums, cx.result(1)?.dtype))
     }
 
     /// The query times `scale`, by default `1 / sqrt(size)`.

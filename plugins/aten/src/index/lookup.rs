@@ -39,6 +39,31 @@ fn embedding_backward(
     Ok(cx.op(op::ScatterND).input(table).input(places).input(grad).reduction("add").one())
 }
 
+/// `self` with the rows at `indices` scaled to a norm of `max_norm` where theirs is larger.
+#[lowering("aten.embedding_renorm.default")]
+fn embedding_renorm(cx: &Lower, x: Value, indices: Value, max_norm: f64, norm_type: f64) -> Res<Value> {
+    let dtype = cx.dtype(x)?;
+    let rows = cx.reshape(as_index(cx, indices), &[-1]);
+    let none = cx.constant_of_shape(cx.extent(x, 0), cx.filled(&Scalar::Int(0), DType::I32, &[1]));
+    let ones = filled_like(cx, &Scalar::Int(1), DType::I32, rows);
+    let named = cx.cast(scattered(cx, none, 0, rows, ones, "none")?, DType::Bool);
+    let sizes = cx.abs(x);
+    let norms = if norm_type == 1.0 {
+        cx.reduce(op::ReduceSum, sizes, &[1], true)
+    } else if norm_type == f64::INFINITY {
+        cx.reduce(op::ReduceMax, sizes, &[1], true)
+    } else if norm_type == 2.0 {
+        cx.sqrt(cx.reduce(op::ReduceSum, sizes * sizes, &[1], true))
+    } else {
+        let powers = cx.pow(sizes, cx.float(norm_type, dtype));
+        cx.pow(cx.reduce(op::ReduceSum, powers, &[1], true), cx.float(1.0 / norm_type, dtype))
+    };
+    let large = cx.unsqueeze(named, &[1]) & cx.greater(norms, max_norm);
+    // The constant is that of PyTorch's kernel (`embedding_renorm_cpu_` in ATen's `Embedding.cpp`).
+    let scale = cx.float(max_norm, dtype) / (norms + 1e-7);
+    Ok(cx.select(large, x * scale, x))
+}
+
 /// The elements of the flattened `self` at `index`.
 #[lowering("aten.take.default", parts)]
 fn take(cx: &Lower, x: Value, index: Value) -> Res<Value> {

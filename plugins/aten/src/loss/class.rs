@@ -3,6 +3,7 @@
 use onnxport_sdk::prelude::*;
 
 use super::Reduction;
+use crate::matmul::swap_last;
 use crate::support::{scaled, shifted};
 
 /// `op`, one of ONNX's two losses, which expect a batch axis before the classes.
@@ -76,6 +77,43 @@ fn cross_entropy_loss(
         return class_loss(cx, op::SoftmaxCrossEntropyLoss, inputs, reduction, ignore_index);
     }
     smoothed(cx, inputs, reduction, ignore_index, label_smoothing)
+}
+
+/// `cross_entropy_loss` of a linear layer, which PyTorch computes for a few rows at a time. Its gradients are not computed.
+#[lowering(
+    "torch_nn._linear_cross_entropy_batch_chunked.default",
+    "torch_nn._linear_cross_entropy_batch_chunked_no_reduction.default"
+)]
+fn linear_cross_entropy(
+    cx: &Lower,
+    x: Value,
+    linear_weight: Value,
+    target: Value,
+    linear_bias: Option<Value>,
+    weight: Option<Value>,
+    ignore_index: i64,
+    acc_dtype: DType,
+) -> Res<Vec<Option<Value>>> {
+    let (reduction, smoothing) = if cx.lookup("reduction").is_none() {
+        (Reduction::None, 0.0)
+    } else {
+        let name: Str = cx.argument("reduction")?;
+        let known = [Reduction::None, Reduction::Mean, Reduction::Sum];
+        let found = known.into_iter().find(|reduction| reduction.name() == name.0);
+        (found.ok_or("`reduction` is not none, mean or sum")?, cx.argument("label_smoothing")?)
+    };
+    // PyTorch computes half precision in `acc_dtype`.
+    let wide = |v: Value| cx.cast(v, acc_dtype);
+    let mut scores = cx.matmul(wide(x), wide(swap_last(cx, linear_weight)?));
+    if let Some(bias) = linear_bias {
+        scores = scores + wide(bias);
+    }
+    let mut results = vec![None; cx.result_count()];
+    if let Some(first) = results.first_mut() {
+        let loss = cross_entropy_loss(cx, scores, target, weight, reduction as i64, ignore_index, smoothing)?;
+        *first = Some(cx.cast(loss, cx.result(0)?.dtype));
+    }
+    Ok(results)
 }
 
 /// The logarithms of `softmax`, with the number of classes and their axis.

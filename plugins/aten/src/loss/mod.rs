@@ -2,6 +2,7 @@
 
 mod class;
 mod distance;
+mod labels;
 mod vector;
 
 use onnxport_sdk::prelude::*;

@@ -60,7 +60,7 @@ fn native_batch_norm(
         }
         return Ok(results);
     }
-    if running_mean.is_some() && !cx.target().ends_with("functional") {
+    if running_mean.is_some() {
         return Err(Refusal::new("the argument `training` is true: the call changes its running statistics")
             .help("export the model in evaluation mode, `model.eval()`"));
     }
@@ -106,8 +106,10 @@ fn functional(
     let (keep, take) = (cx.float(1.0 - momentum, dtype), cx.float(momentum, dtype));
     let blend = |old: Value, new: Value| old * keep + new * take;
     let mut results = vec![Some(y), Some(mean), Some(inverse)];
-    // `_batch_norm_with_update_functional` has a reserve for the backward pass here.
-    results.extend(update.then_some(None));
+    if update {
+        // The reserve for the backward pass, which PyTorch leaves empty on the CPU.
+        results.push(Some(cx.constant(cx.result(3)?.dtype, &[0], &[])));
+    }
     results.extend([Some(blend(running_mean, mean_now)), Some(blend(running_var, variance))]);
     Ok(results)
 }

@@ -2,6 +2,7 @@
 
 mod adaptive;
 mod average;
+mod fractional;
 mod max;
 mod unpool;
 

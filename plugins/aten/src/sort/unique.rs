@@ -60,6 +60,9 @@ fn unique_consecutive(
         return Err(Refusal::new("the axes that PyTorch states do not match those of `unique_consecutive`")
             .help("pass `dim` as a number that is not negative"));
     }
+    if cx.dim(data, axis).is(0) {
+        return Ok(vec![data, cx.ints(&[]), cx.ints(&[])]);
+    }
     // Along an axis PyTorch gives the places and counts whether they were asked for or not; of a vector only
     // `unique_dim_consecutive` does.
     let always = dim.is_some() && (shape.len() != 1 || cx.target().contains("dim_consecutive"));

@@ -53,6 +53,28 @@ fn stack(cx: &Lower, tensors: Vec<Value>, dim: i64) -> Res<Value> {
     joined(cx, &apart, axis)
 }
 
+/// Each tensor in `num_chunks` equal parts along `dim`, filled up with zeros, and the parts of the same number in a row.
+#[lowering("aten._chunk_cat.default")]
+fn chunk_cat(cx: &Lower, tensors: Vec<Value>, dim: i64, num_chunks: i64) -> Res<Value> {
+    let first = tensors.first().ok_or("argument `tensors` is empty")?;
+    let axis = cx.axis(dim, cx.rank(*first)?)?;
+    let mut rows = Vec::new();
+    for mut x in tensors {
+        let extent = cx.dim(x, axis);
+        let part = cx.dim_div(cx.dim_add(extent, num_chunks - 1), num_chunks);
+        let missing = cx.dim_sub(cx.dim_mul(part, num_chunks), extent);
+        if !missing.is(0) {
+            let (counts, axes) = (cx.dims_value(&[Dim::Const(0), missing]), cx.ints(&[axis as i64]));
+            x = cx.op(op::Pad).input(x).input(counts).maybe(None).input(axes).one();
+        }
+        let mut shape = cx.shape(x)?;
+        shape.truncate(axis);
+        shape.extend([Dim::Const(num_chunks), Dim::Unknown]);
+        rows.push(cx.reshape_to(x, &shape));
+    }
+    joined(cx, &rows, axis + 1)
+}
+
 /// `x` with axes of extent 1 at `places` of the result.
 fn widened(cx: &Lower, tensors: Vec<Value>, places: impl Fn(usize) -> Vec<i64>) -> Res<Vec<Value>> {
     let widen = |x| Ok(cx.unsqueeze(x, &places(cx.rank(x)?)));

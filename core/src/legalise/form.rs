@@ -189,7 +189,7 @@ impl Form {
 }
 
 /// The operators of a form, each once, without the ones that compute constants.
-fn operators(graph: &Graph) -> String {
+pub(super) fn operators(graph: &Graph) -> String {
     let (mut seen, mut constants): (Vec<&str>, FxHashSet<_>) = (Vec::new(), FxHashSet::default());
     constants.extend(graph.initializers.iter().map(|constant| constant.value));
     for node in graph.order(graph.main()).map(|node| &graph.nodes[node]) {
@@ -245,7 +245,7 @@ pub(super) fn choose(place: &mut Site<'_>, target: &Target, taken: Support, lack
 }
 
 /// The body for the attributes and the types of one node.
-fn specialise(body: &Graph, place: &mut Site<'_>, schema: &OpSchema) -> Option<Graph> {
+pub(super) fn specialise(body: &Graph, place: &mut Site<'_>, schema: &OpSchema) -> Option<Graph> {
     let node = &place.graph.nodes[place.node];
     let opsets = vec![OpsetImport { domain: String::new(), version: place.opset }];
     let mut scratch = Model { graph: body.clone(), opsets, ..Model::default() };
@@ -253,7 +253,13 @@ fn specialise(body: &Graph, place: &mut Site<'_>, schema: &OpSchema) -> Option<G
     let (given, made) =
         (scratch.graph.blocks[main].inputs.clone(), scratch.graph.blocks[main].outputs().len());
     for (index, value) in given.iter().enumerate() {
-        let outer = node.inputs.get(index).copied().flatten()?;
+        let Some(outer) = node.inputs.get(index).copied().flatten() else {
+            // A body may have inputs that it does not read.
+            if scratch.graph.is_read(*value) {
+                return None;
+            }
+            continue;
+        };
         scratch.graph.values[*value].ty = place.graph.values[outer].ty.clone();
     }
     let surplus = |(index, output): (usize, &Option<_>)| {
@@ -281,12 +287,20 @@ fn specialise(body: &Graph, place: &mut Site<'_>, schema: &OpSchema) -> Option<G
             scratch.graph.remove(inner);
         }
     }
+    Some(folded(scratch.graph, place.symbols, place.opset))
+}
+
+/// A body whose constants are computed.
+pub(super) fn folded(graph: Graph, symbols: &mut Symbols, opset: i64) -> Graph {
+    let opsets = vec![OpsetImport { domain: String::new(), version: opset }];
+    let mut scratch = Model { graph, opsets, ..Model::default() };
     ops::fold(&mut scratch, FOLDED);
     tidy::tidy(&mut scratch.graph);
+    let main = scratch.graph.main();
     for inner in scratch.graph.order(main).collect::<Vec<_>>() {
-        infer(&mut scratch.graph, place.symbols, place.opset, inner);
+        infer(&mut scratch.graph, symbols, opset, inner);
     }
-    Some(scratch.graph)
+    scratch.graph
 }
 
 /// The result of a `Constant`, or of the `Shape` of constant extents; `None` inside for other nodes, outside if an

@@ -3,10 +3,11 @@
 //! Lowerings, rules and passes speak ONNX; what a runtime lacks is data ([`Target`]). This stage looks at each node that the
 //! target has no kernel for. Where another form of the operator is known ([`forms`]), all of which the target has, that
 //! takes its place. Else, where the target takes the operator, but not of this element type, `Cast`s around the node let it
-//! compute in a type that the target's table names, in order of preference. What cannot be helped so stays as it is and is
-//! reported: the model is right, but the target does not run it.
+//! compute in a type that the target's table names, in order of preference. Else ONNX's own definition of the operator
+//! replaces it. Other nodes stay as they are and are reported: the model is right, but the target does not run it.
 
 mod condition;
+mod definition;
 mod edit;
 mod fit;
 mod form;
@@ -185,7 +186,9 @@ impl Walk<'_> {
         let verdict = fit::judge(self.graph, self.opset, self.target, node);
         let lacks = matches!(verdict, Verdict::Lacks { .. });
         let mut place = Site { graph: self.graph, symbols: self.symbols, opset: self.opset, node };
-        match form::choose(&mut place, self.target, taken, lacks) {
+        let plan = form::choose(&mut place, self.target, taken, lacks);
+        let plan = plan.or_else(|| lacks.then(|| definition::plan(&mut place, self.target)).flatten());
+        match plan {
             Some(Plan::Types(variables)) => self.cast(node, &variables, casts),
             Some(Plan::Body(body, by)) => {
                 let name = self.graph.nodes[node].op.clone();

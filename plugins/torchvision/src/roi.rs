@@ -2,6 +2,8 @@
 
 use onnxport_sdk::prelude::*;
 
+use crate::bins::Bins;
+
 /// The mean of bilinear samples in every bin: `RoiAlign`.
 ///
 /// A sampling ratio that is not positive takes as many samples as a bin has elements. Source:
@@ -14,6 +16,18 @@ fn roi_align(
     spatial_scale: f64,
     pooled_height: i64,
     pooled_width: i64,
+    sampling_ratio: i64,
+    aligned: bool,
+) -> Res<Value> {
+    align(cx, input, rois, spatial_scale, [pooled_height, pooled_width], sampling_ratio, aligned)
+}
+
+pub(crate) fn align(
+    cx: &Lower,
+    input: Value,
+    rois: Value,
+    spatial_scale: f64,
+    [pooled_height, pooled_width]: [i64; 2],
     sampling_ratio: i64,
     aligned: bool,
 ) -> Res<Value> {
@@ -39,8 +53,8 @@ fn roi_align(
     Ok(node.sampling_ratio(sampling_ratio.max(0)).spatial_scale(scale).one())
 }
 
-/// The largest element of every bin, whose bounds are rounded to elements: `MaxRoiPool`. The places of
-/// the largest elements, which only the gradient needs, are not computed.
+/// The largest element of every bin, whose bounds are rounded to elements: `MaxRoiPool`; and where it is used, the index
+/// of that element in its channel, -1 for bins without elements.
 ///
 /// Source: `torchvision/csrc/ops/cpu/roi_pool_kernel.cpp`.
 #[lowering("torchvision.roi_pool.default")]
@@ -59,5 +73,16 @@ fn roi_pool(
     let node = cx.op(op::MaxRoiPool).input(cx.cast(input, wide)).input(cx.cast(rois, wide));
     let node = node.pooled_shape(&pooled);
     let largest = node.spatial_scale(spatial_scale).one();
-    Ok(vec![Some(cx.cast(largest, dtype)), None])
+    let largest = cx.cast(largest, dtype);
+    if !cx.has_result(1) {
+        return Ok(vec![Some(largest), None]);
+    }
+    let bins = Bins::new(cx, cx.cast(input, wide), cx.cast(rois, wide), spatial_scale, pooled, true)?;
+    let inside = bins.both(cx);
+    let elements = cx.select(inside, cx.unsqueeze(bins.maps, &[2, 3]), f64::NEG_INFINITY);
+    let flat = |v: Value| cx.reshape_dynamic(v, cx.ints(&[0, 0, 0, 0, -1]));
+    let index = cx.op(op::ArgMax).input(flat(elements)).axis(4).keepdims(false).one();
+    let inside = cx.reduce(op::ReduceMax, cx.cast(flat(inside), DType::I32), &[4], false);
+    let index = cx.select(cx.cast(inside, DType::Bool), index, cx.int(-1));
+    Ok(vec![Some(largest), Some(cx.cast(index, DType::I32))])
 }

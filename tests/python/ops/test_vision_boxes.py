@@ -63,6 +63,28 @@ def nms(threshold: float):
     return lambda boxes, scores: ops.nms(boxes, scores, threshold)
 
 
+def ordered(count: int, size: float) -> Tensor:
+    """Return corners of which the second lies behind the first."""
+    low = torch.linspace(-0.1, 0.6, 2 * count).view(count, 2) * size
+    return torch.cat([low, low + torch.linspace(0, 0.5, 2 * count).view(count, 2) * size], 1)
+
+
+# torchvision does not state the shape of the result, without which PyTorch cannot export it.
+torch.library.register_fake(
+    "torchvision::box_iou_rotated", lambda a, b: a.new_empty(a.shape[0], b.shape[0])
+)
+# Disjoint, crossing, nested, equal, touching and empty ones.
+ROTATED = torch.tensor(
+    [
+        [0.0, 0.0, 4.0, 2.0, 30.0],
+        [0.5, 0.25, 4.0, 2.0, -45.0],
+        [0.0, 0.0, 1.0, 0.5, 30.0],
+        [9.0, 9.0, 1.0, 1.0, 0.0],
+        [1.0, 1.0, 3.0, 3.0, 90.0],
+        [2.5, 1.0, 0.0, 3.0, 10.0],
+        [-1.0, 0.5, 2.5, 5.0, 200.0],
+    ]
+)
 ALIGN = "torchvision.roi_align.default"
 POOL = "torchvision.roi_pool.default"
 NMS = "torchvision.nms.default"
@@ -137,6 +159,48 @@ test_ops = suite(
         case(POOL, pool(2, 1.0), f32(1, 1, 4, 5), indices(0, 1), corners(0, 4), id="none"),
         case(NMS, nms(0.3), corners(20, 16), f32(20), dynamic=({0: Dim("n")}, {0: Dim("n")})),
         case(NMS, nms(0.3), corners(20, 16, torch.float64), f64(20), id="double"),
+        case(
+            "torchvision.roi_pool.default",
+            lambda x, index, boxes: torch.ops.torchvision.roi_pool(
+                x, regions(index, boxes), 0.5, 3, 2
+            ),
+            f32(2, 3, 9, 8),
+            indices(12, 2),
+            corners(12, 16),
+            id="indices",
+        ),
+        *(
+            case(
+                "torchvision.ps_roi_align.default",
+                lambda x, index, boxes, ratio=ratio: torch.ops.torchvision.ps_roi_align(
+                    x, regions(index, boxes), 0.5, 3, 2, ratio
+                ),
+                f32(2, 12, 9, 8),
+                indices(9, 2),
+                ordered(9, 16),
+                id=f"ratio-{ratio}",
+                dynamic=SIZES,
+            )
+            for ratio in (-1, 2)
+        ),
+        case(
+            "torchvision.ps_roi_pool.default",
+            lambda x, index, boxes: torch.ops.torchvision.ps_roi_pool(
+                x, regions(index, boxes), 0.5, 3, 2
+            ),
+            f32(2, 12, 9, 8),
+            indices(9, 2),
+            corners(9, 16),
+            dynamic=SIZES,
+        ),
+        case(
+            "torchvision.box_iou_rotated.default",
+            lambda a, b: torch.ops.torchvision.box_iou_rotated(a, b),
+            ROTATED,
+            ROTATED.flip(0)[:5] + 0.25,
+            tolerance=10,
+            dynamic=({0: Dim("n")}, {0: Dim("m")}),
+        ),
     ],
 )
 

@@ -15,13 +15,12 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use super::definition;
 use super::edit::{Casts, apply};
 use super::form::{Form, Plan, Site, older_forms, put};
 use crate::diagnose::{Code, Diagnostic, Report};
-use crate::inline;
 use crate::ir::opset::{self, AttrDefault, MIN_OPSET, OpSchema};
-use crate::ir::{Attr, Attribute, Graph, Model, NodeId, Type};
-use crate::ops;
+use crate::ir::{Attr, Attribute, Graph, Model, NodeId};
 use crate::sym::Symbols;
 use crate::tidy;
 use crate::valid;
@@ -141,7 +140,7 @@ impl Walk<'_> {
                     self.flattens(node);
                 }
                 None => {
-                    for made in self.define(node) {
+                    for made in definition::put(self.graph, self.symbols, MIN_OPSET, node) {
                         self.visit(made, depth + 1);
                     }
                 }
@@ -173,20 +172,6 @@ impl Walk<'_> {
             .find_map(|form| Some((form, form.plan(&mut site, schema)?)))?;
         self.used.push(form);
         Some(plan)
-    }
-
-    /// Puts ONNX's definition of the operator in its place, and returns the nodes of its block.
-    fn define(&mut self, node: NodeId) -> Vec<NodeId> {
-        let data = &self.graph.nodes[node];
-        let ty = |value: &Option<_>| value.map_or(Type::Unknown, |v| self.graph.values[v].ty.clone());
-        let types: Vec<Type> = data.inputs.iter().map(ty).collect();
-        let Some(function) = ops::body(self.graph, data, &types, MIN_OPSET) else { return Vec::new() };
-        let (home, before) = (data.block, self.graph.nodes.len());
-        let done = inline::replace(&function, self.graph, self.symbols, MIN_OPSET, node);
-        let made = self.graph.nodes.ids().skip(before);
-        // Those of inner blocks are visited with their blocks.
-        let made = made.filter(|made| self.graph.nodes[*made].block == home);
-        if done { made.collect() } else { Vec::new() }
     }
 }
 

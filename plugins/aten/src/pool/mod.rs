@@ -2,6 +2,7 @@
 
 mod adaptive;
 mod average;
+mod dynamic;
 mod max;
 mod unpool;
 

@@ -12,6 +12,7 @@ mod fit;
 mod form;
 pub mod older;
 mod target;
+mod windows;
 
 #[cfg(test)]
 mod tests;

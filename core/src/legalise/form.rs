@@ -27,6 +27,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::condition::{Condition, stated};
 use super::fit::{self, Support, Variables, Verdict};
 use super::target::Target;
+use super::windows;
 use crate::ir::opset::{self, OpSchema};
 use crate::ir::{Attr, Graph, Model, Node, NodeId, OpsetImport};
 use crate::ops::{self, infer::infer};
@@ -239,6 +240,18 @@ pub(super) fn choose(place: &mut Site<'_>, target: &Target, taken: Support, lack
         let with_casts = verdicts.iter().all(|v| matches!(v, Verdict::Fits | Verdict::Change(_)));
         if lacks && with_casts && second.is_none() {
             second = Some(plan);
+        }
+    }
+    if taken == Support::None {
+        let node = &place.graph.nodes[place.node];
+        let text = windows::body(place.graph, node, schema);
+        if let Some(Means::Body(body)) = text.as_deref().and_then(body_of)
+            && let Some(made) = specialise(&body, place, schema)
+            && made
+                .order(made.main())
+                .all(|inner| fit::judge(&made, place.opset, target, inner) == Verdict::Fits)
+        {
+            return Some(Plan::Body(Box::new(made), operators(&body)));
         }
     }
     second

@@ -13,6 +13,7 @@ mod fit;
 mod form;
 pub mod older;
 mod target;
+mod windows;
 
 #[cfg(test)]
 mod tests;

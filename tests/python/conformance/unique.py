@@ -44,10 +44,18 @@ def eigh(_: Sample, results: Results) -> Results:
 def eig(_: Sample, results: Results) -> Results:
     """Return the eigenvalues in order and the matrix that both determine."""
     values, vectors = results
-    if not values.is_complex():
-        values, vectors = torch.view_as_complex(values), torch.view_as_complex(vectors)
     product = vectors @ torch.diag_embed(values) @ torch.linalg.pinv(vectors)
     return [product.real, product.imag]
+
+
+def eigvals(_: Sample, results: Results) -> Results:
+    """Return sums of powers of the eigenvalues, and their sizes in order."""
+    values = results[0]
+    powers = [(values**power).sum(-1) for power in (1, 2)]
+    return [
+        *(part for power in powers for part in (power.real, power.imag)),
+        values.abs().sort()[0],
+    ]
 
 
 # The position of `dim` among the arguments after the tensor.
@@ -73,5 +81,6 @@ INVARIANTS: dict[str, Callable[[Sample, Results], Results]] = {
     "svd": svd_transposed,
     "linalg.eigh": eigh,
     "linalg.eig": eig,
+    "linalg.eigvals": eigvals,
     **dict.fromkeys(DIM, ordered),
 }

@@ -76,6 +76,11 @@ def c64(*shape: int) -> Random:
     return Random(torch.complex64, shape, 0, 0)
 
 
+def c128(*shape: int) -> Random:
+    """Describe a complex128 input, normal in both parts."""
+    return Random(torch.complex128, shape, 0, 0)
+
+
 def i64(*shape: int, low: int = -9, high: int = 10) -> Random:
     """Describe an int64 input."""
     return Random(torch.int64, shape, low, high)

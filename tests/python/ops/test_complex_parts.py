@@ -20,5 +20,48 @@ test_ops = suite(
         case("aten.linalg_vector_norm.default", lambda x: torch.linalg.vector_norm(x), c64(3, 4)),
         case("aten.matmul.default", torch.matmul, c64(2, 3, 4), c64(4, 5)),
         case("aten.mm.default", torch.mm, c64(3, 4), c64(4, 5), dynamic=True),
+        case(
+            "aten.logspace.default",
+            lambda x: x * torch.logspace(1 - 1j, 2 + 3j, 5, dtype=torch.complex64),
+            c64(5),
+            tolerance=10,
+        ),
+        case(
+            "aten.logspace.Tensor_Tensor",
+            lambda a, b: torch.logspace(a, b, 5, 2.0, dtype=torch.complex64),
+            c64(),
+            c64(),
+            tolerance=10,
+        ),
+        case(
+            "aten.logcumsumexp.default",
+            lambda x: x.logcumsumexp(0),
+            c64(5, 3),
+            dynamic=True,
+            tolerance=10,
+        ),
+        case(
+            "aten.logcumsumexp.default",
+            lambda x: (x * torch.tensor([1e-3, 200, 1])).logcumsumexp(1),
+            c64(5, 3),
+            id="large",
+            tolerance=40,
+        ),
+        case("aten.renorm.default", lambda x: x.renorm(2, 1, 1.0), c64(4, 3), dynamic=True),
+        *(
+            case(
+                "aten.scatter.value_reduce",
+                lambda x, reduce=reduce: x.scatter(
+                    0, torch.tensor([[0, 1, 0], [2, 1, 0]]), 2 - 1j, reduce=reduce
+                ),
+                c64(4, 3),
+                id=reduce,
+            )
+            for reduce in ("add", "multiply")
+        ),
+        case("aten.dropout.default", lambda x: torch.ops.aten.dropout(x, 0.5, False) * 2, c64(4)),
+        case("aten.logsumexp.default", lambda x: x.logsumexp(1), c64(4, 3), tolerance=10),
+        case("aten.ldexp.Tensor", torch.ldexp, c64(4, 3), c64(3), tolerance=10),
+        case("aten.linear.default", torch.nn.functional.linear, c64(2, 4, 3), c64(5, 3), c64(5)),
     ],
 )

@@ -5,6 +5,15 @@ from tests.python.ops.harness import case, f16, f32, f64, suite
 
 AUTO = torch.export.Dim.AUTO
 
+
+ANY = torch.export.Dim.AUTO
+
+
+def stride_of(padding):
+    """Return a stride, which must be 1 where the padding keeps the extents."""
+    return 1 if padding == "same" else 2
+
+
 test_ops = suite(
     __file__,
     [
@@ -130,6 +139,52 @@ test_ops = suite(
             f32(4, 3, 2, 2),
             f32(4),
             id="bf16",
+        ),
+        # ONNX Runtime has no convolution of float64.
+        *(
+            case(
+                f"aten.conv{axes}d.{form}",
+                lambda x, w, b, axes=axes, padding=padding: getattr(F, f"conv{axes}d")(
+                    x, w, b, stride=stride_of(padding), padding=padding, dilation=2, groups=2
+                ),
+                f64(2, 4, *(9, 8, 7)[:axes]),
+                f64(6, 2, *(3, 2, 2)[:axes]),
+                f64(6),
+                id="double",
+                dynamic=dynamic and ({0: ANY, 2: ANY}, None, None),
+            )
+            for axes, form, padding, dynamic in (
+                (1, "default", 1, True),
+                (2, "default", 1, True),
+                (2, "padding", "same", None),
+                (3, "default", 1, None),
+            )
+        ),
+        case("aten.conv2d.default", F.conv2d, f64(3, 6, 7), f64(2, 3, 3, 3), id="double-plain"),
+        *(
+            case(
+                f"aten.conv_transpose{axes}d.{form}",
+                lambda x, w, b, axes=axes: getattr(F, f"conv_transpose{axes}d")(
+                    x, w, b, stride=3, padding=1, output_padding=1, dilation=2, groups=2
+                ),
+                f64(2, 4, *(5, 4, 3)[:axes]),
+                f64(4, 3, *(3, 2, 2)[:axes]),
+                f64(6),
+                id="double",
+                dynamic=dynamic and ({0: ANY, 2: ANY}, None, None),
+            )
+            for axes, form, dynamic in (
+                (1, "default", True),
+                (2, "input", True),
+                (3, "input", None),
+            )
+        ),
+        case(
+            "aten.conv_transpose2d.input",
+            F.conv_transpose2d,
+            f64(2, 4, 5, 4),
+            f64(4, 3, 3, 3),
+            id="double-plain",
         ),
     ],
 )

@@ -1,6 +1,6 @@
 import torch
 
-from tests.python.ops.harness import case, f32, i64, suite
+from tests.python.ops.harness import c64, case, f32, i64, suite
 
 test_ops = suite(
     __file__,
@@ -64,6 +64,13 @@ test_ops = suite(
         case(
             "aten.rand_like.default", lambda x: torch.rand_like(x, dtype=torch.float16), f32(3, 4)
         ),
+        case(
+            "aten.randn.default", lambda x: x + torch.randn(3, 4, dtype=torch.complex64), c64(3, 4)
+        ),
+        case("aten.randn_like.default", torch.randn_like, c64(3, 4), id="complex"),
+        case("aten.rand_like.default", torch.rand_like, c64(3, 4), id="complex"),
+        case("aten.uniform_.default", lambda x: x.uniform_(-1, 1), c64(3, 4), id="complex"),
+        case("aten.normal_.default", lambda x: x.normal_(1, 2), c64(3, 4), id="complex"),
         case("aten.randint.low", lambda x: x + torch.randint(2, 9, (4,)), f32(4)),
         case("aten.randperm.default", lambda x: x + torch.randperm(4), f32(4)),
         case("aten.bernoulli.default", torch.bernoulli, f32(9, low=0.0, high=1.0)),

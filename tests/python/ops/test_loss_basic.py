@@ -74,6 +74,14 @@ test_ops = suite(
         case("aten.multi_margin_loss.default", F.multi_margin_loss, f32(4, 5), CLASSES),
         case(
             "aten.multi_margin_loss.default",
+            F.multi_margin_loss,
+            f32(4, 5),
+            CLASSES,
+            id="dynamic",
+            dynamic=True,
+        ),
+        case(
+            "aten.multi_margin_loss.default",
             lambda x, y, w: F.multi_margin_loss(x, y, p=2, weight=w),
             f32(4, 5),
             CLASSES,

@@ -123,6 +123,7 @@ test_ops = suite(
             id="inf",
         ),
         case("aten.pdist.default", F.pdist, f32(5, 3)),
+        case("aten.pdist.default", F.pdist, f32(5, 3), id="dynamic", dynamic=True),
         case(
             "aten.pairwise_distance.default",
             lambda a, b: F.pairwise_distance(a, b, p=1.0),

@@ -4,6 +4,7 @@ from tests.python.ops.harness import boolean, case, f16, f32, f64, i64, suite, u
 
 EDGES = torch.tensor([-0.0, 0.0, 0.5, 1.5, 2.5, -0.5, -1.5, -7.3, float("inf"), -float("inf")])
 SMALL = torch.tensor([1e-8, -1e-8, 1e-3, 5.0, -5.0, 50.0, -float("inf")])
+ENDS = (-float("inf"), -2.0, -1.0, -0.0, 0.0, 1.0, 2.0, 1e200, float("inf"), float("nan"))
 SIGNED = torch.tensor([-0.0, 0.0, 1.0, -1.0])
 WIDE = ("tan", "sinh", "cosh", "atan", "asinh", "erf")
 UNIT = ("asin", "acos", "atanh")
@@ -49,5 +50,37 @@ test_ops = suite(
         ),
         case("aten.angle.default", torch.angle, EDGES),
         case("aten.atan2.default", torch.atan2, SIGNED, SIGNED[:, None], id="signed zeros"),
+        # ONNX Runtime has no inverse functions of float64.
+        *(
+            case(
+                f"aten.{name}.default",
+                getattr(torch, name),
+                f64(40, low=low, high=high),
+                id=f"double-{high}",
+            )
+            for name, low, high in (
+                ("acos", -1, 1),
+                ("asin", -1, 1),
+                ("asin", -1e-5, 1e-5),
+                ("atan", -9, 9),
+                ("atan", -1e-5, 1e-5),
+                ("atanh", -1, 1),
+                ("atanh", -1e-5, 1e-5),
+                ("asinh", -9, 9),
+                ("asinh", -1e-5, 1e-5),
+                ("acosh", 1, 9),
+            )
+        ),
+        *(
+            case(
+                f"aten.{name}.default",
+                lambda x, name=name: getattr(torch, name)(
+                    x * torch.tensor(ENDS, dtype=torch.float64)
+                ),
+                torch.ones(len(ENDS), dtype=torch.float64),
+                id="ends",
+            )
+            for name in ("acos", "asin", "atan", "atanh", "asinh", "acosh")
+        ),
     ],
 )

@@ -229,5 +229,41 @@ test_ops = suite(
             f32(2, 3, 4, 5),
             f32(2, 3, 8, 9),
         ),
+        *(
+            case(
+                f"aten.adaptive_{kind}_pool{axes}d.default",
+                getattr(F, f"adaptive_{kind}_pool{axes}d")
+                if kind == "avg"
+                else lambda x, s, axes=axes: getattr(F, f"adaptive_max_pool{axes}d")(
+                    x, s, return_indices=True
+                ),
+                f32(2, 3, *(7, 5, 6)[:axes]),
+                3,
+                id="dynamic",
+                dynamic=(dict.fromkeys(range(axes + 2), torch.export.Dim.AUTO), None),
+            )
+            for kind in ("avg", "max")
+            for axes in (1, 2, 3)
+        ),
+        case(
+            "aten.avg_pool2d.default",
+            lambda x: F.avg_pool2d(x, 3, 2, 1),
+            f64(2, 3, 8, 11),
+            id="double",
+        ),
+        case(
+            "aten.avg_pool2d.default",
+            lambda x: F.avg_pool2d(x, 3, 2, 1, count_include_pad=False),
+            f64(2, 3, 8, 11),
+            id="double-uncounted",
+            dynamic=True,
+        ),
+        case("aten.avg_pool1d.default", lambda x: F.avg_pool1d(x, 3, 1), f64(2, 3, 8), id="double"),
+        case(
+            "aten.avg_pool3d.default",
+            lambda x: F.avg_pool3d(x, 2, 1, 1),
+            f64(1, 2, 5, 6, 7),
+            id="double",
+        ),
     ],
 )

@@ -1,7 +1,7 @@
 import torch
 import torch.nn.functional as F
 
-from tests.python.ops.harness import case, f16, f32, suite, u8
+from tests.python.ops.harness import case, f16, f32, f64, suite, u8
 
 ALL = {0: torch.export.Dim.AUTO, 2: torch.export.Dim.AUTO, 3: torch.export.Dim.AUTO}
 
@@ -116,6 +116,37 @@ test_ops = suite(
             "aten.upsample_bilinear2d.default",
             lambda x: torch.ops.aten.upsample_bilinear2d(x, [10, 12], False),
             f32(2, 3, 5, 6),
+        ),
+        *(
+            case(
+                f"aten.upsample_{name}{axes}d.vec",
+                to(size, name, align_corners=corners),
+                f64(2, 3, *(5, 6, 4)[:axes]),
+                id=f"double-{corners}",
+            )
+            for name, axes, size in (
+                ("linear", 1, (8,)),
+                ("bilinear", 2, (8, 4)),
+                ("bicubic", 2, (8, 4)),
+                ("trilinear", 3, (8, 4, 9)),
+            )
+            for corners in (False, True)
+        ),
+        case(
+            "aten.upsample_bilinear2d.vec",
+            lambda x: F.interpolate(x, scale_factor=1.7, mode="bilinear"),
+            f64(2, 3, 5, 6),
+            id="double-scale",
+        ),
+        *(
+            case(
+                f"aten._upsample_{mode}2d_aa.vec",
+                to((4, 13), mode, antialias=True, align_corners=corners),
+                of(2, 3, 9, 10),
+                id=f"{of.__name__}-{corners}",
+            )
+            for mode in ("bilinear", "bicubic")
+            for of, corners in ((f64, False), (f64, True), (f32, True))
         ),
     ],
 )

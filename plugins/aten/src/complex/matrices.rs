@@ -1,16 +1,15 @@
 //! Matrices of complex numbers, as matrices of reals: `a + bi` becomes the block `[[a, -b], [b, a]]`.
 //!
 //! Sums, products, inverses and pseudoinverses of such matrices are again of this form, and a triangular one with real
-//! numbers on its diagonal is the Cholesky factor of one. Every eigenvalue and singular value appears twice; vectors
-//! that belong to them are refused, since those of equal values need not be of this form.
+//! numbers on its diagonal is the Cholesky factor of one. Every eigenvalue and singular value appears twice, and vectors
+//! that belong to equal values need not be of this form: `linalg` has loops over complex entries for these.
 
 use onnxport_sdk::prelude::*;
 
 use super::Complex;
 use crate::linalg::elimination::{both_factors, form_of, inv_ex, order_of, permutation, solved};
-use crate::linalg::jacobi::eigen;
-use crate::linalg::matrix::{Matrix, as_column, identity, indices, with_batch};
-use crate::linalg::spectral::{negligible, pseudoinverse, singular_values};
+use crate::linalg::entries::Entries;
+use crate::linalg::matrix::{Matrix, as_column, with_batch};
 use crate::linalg::square::{exponential, power};
 use crate::linalg::triangular::{by_factor, cholesky_of};
 use crate::matmul::swap_last;
@@ -106,25 +105,6 @@ fn inverse(cx: &Lower, a: Value) -> Res<(Value, Value)> {
     Ok((unblocked(cx, inverse)?, pivot_number(info)))
 }
 
-/// The permutation and the triangular factors of `A = P L U`.
-#[lowering("aten.lu_unpack.default", complex)]
-fn lu_unpack(cx: &Lower, a: Value, unpack_data: bool, unpack_pivots: bool) -> Res<Vec<Option<Value>>> {
-    let factors = if unpack_data { Some(unpacked(cx, a)?) } else { None };
-    let permutation = if unpack_pivots { Some(permuting(cx, a, cx.positional(1)?)?) } else { None };
-    let permutation = permutation.map(|real| cx.complex(real, real * 0.0));
-    Ok(vec![permutation, factors.map(|f| f.0), factors.map(|f| f.1)])
-}
-
-/// The factors `L` and `U` of matrices that hold both.
-fn unpacked(cx: &Lower, both: Value) -> Res<(Value, Value)> {
-    let (re, im) = (cx.gather(both, cx.int(0), -1), cx.gather(both, cx.int(1), -1));
-    let ((lower, upper), (lower_im, upper_im)) = (both_factors(cx, re)?, both_factors(cx, im)?);
-    // The diagonal of ones is real.
-    let m = Matrix::new(cx, re)?;
-    let ones = identity(cx, m.rows, indices(cx, m.smaller(cx)), m.dtype);
-    Ok((cx.complex(lower, lower_im - ones), cx.complex(upper, upper_im)))
-}
-
 /// The permutation matrices of lists of exchanges of rows.
 fn permuting(cx: &Lower, both: Value, pivots: Value) -> Res<Value> {
     let m = Matrix::new(cx, cx.gather(both, cx.int(0), -1))?;
@@ -135,11 +115,10 @@ fn permuting(cx: &Lower, both: Value, pivots: Value) -> Res<Value> {
 #[lowering("aten.linalg_lu_solve.default", complex)]
 fn lu_solve(cx: &Lower, a: Value, pivots: Value, left: bool, adjoint: bool) -> Res<Value> {
     let (both, b): (Value, Value) = (a, cx.positional(2)?);
-    let (lower, upper) = unpacked(cx, both)?;
-    let product = Complex::of(cx, unblocked(cx, cx.matmul(blocks(cx, lower)?, blocks(cx, upper)?))?);
+    let (lower, upper) = both_factors(cx, Entries::of_pairs(cx, both))?;
+    let product = lower.matmul(cx, upper);
     let permutation = permuting(cx, both, pivots)?;
-    let rows = |part: Value| cx.matmul(permutation, cx.squeeze(part, &[-1]));
-    let matrix = cx.complex(rows(product.re), rows(product.im));
+    let matrix = Entries::from(permutation).matmul(cx, product).value(cx);
     let matrix = if adjoint { self::adjoint(cx, matrix)? } else { matrix };
     let (batch, _) = form_of(cx, cx.rank(matrix)? - 1)?;
     unblocked(cx, solved(cx, blocks(cx, matrix)?, blocks(cx, b)?, left, &batch)?.0)
@@ -171,41 +150,4 @@ fn cholesky_solve(cx: &Lower, x: Value, input2: Value, upper: bool) -> Res<Value
     let (batch, _) = form_of(cx, cx.rank(input2)? - 1)?;
     let (factor, b) = (with_batch(cx, input2, &batch, 3)?, with_batch(cx, x, &batch, 3)?);
     unblocked(cx, by_factor(cx, blocks(cx, factor)?, blocks(cx, b)?, upper)?)
-}
-
-/// The eigenvalues of Hermitian matrices, the smallest first.
-#[lowering("aten._linalg_eigh.default", "aten.linalg_eigh.default", "aten.linalg_eigvalsh.default", complex)]
-fn eigenvalues(cx: &Lower, a: Value) -> Res<Vec<Option<Value>>> {
-    let triangle: Str = cx.argument("UPLO")?;
-    let lower = triangle.0.eq_ignore_ascii_case("L");
-    let (values, _) = eigen(cx, blocks(cx, hermitian(cx, a, lower)?)?, true)?;
-    Ok(vec![Some(every_second(cx, values)), None])
-}
-
-/// The singular values, the largest first.
-#[lowering("aten._linalg_svd.default", "aten.linalg_svd.default", complex)]
-fn svd(cx: &Lower, a: Value) -> Res<Vec<Option<Value>>> {
-    Ok(vec![None, Some(svdvals(cx, a)?), None])
-}
-
-/// The singular values, the largest first.
-#[lowering("aten.linalg_svdvals.default", complex)]
-fn svdvals(cx: &Lower, a: Value) -> Res<Value> {
-    Ok(every_second(cx, singular_values(cx, blocks(cx, a)?)?))
-}
-
-/// The Moore-Penrose inverse.
-#[lowering("aten.linalg_pinv.atol_rtol_tensor", "aten.linalg_pinv.atol_rtol_float", complex)]
-fn pinv(cx: &Lower, a: Value, atol: Option<Operand>, rtol: Option<Operand>, hermitian: bool) -> Res<Value> {
-    // The default of `rtol` depends on the size of the matrix itself.
-    let m = Matrix::new(cx, cx.gather(a, cx.int(0), -1))?;
-    let a = blocks(cx, if hermitian { self::hermitian(cx, a, true)? } else { a })?;
-    let inverse = pseudoinverse(cx, a, hermitian, |sizes| negligible(cx, &m, sizes, atol, rtol))?;
-    unblocked(cx, inverse)
-}
-
-/// The same with `rcond` for `rtol`.
-#[lowering("aten.linalg_pinv.default", "aten.linalg_pinv.rcond_tensor", "aten.pinverse.default", complex)]
-fn pinv_of_condition(cx: &Lower, a: Value, rcond: Operand, hermitian: Option<bool>) -> Res<Value> {
-    pinv(cx, a, None, Some(rcond), hermitian.unwrap_or(false))
 }

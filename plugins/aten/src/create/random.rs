@@ -17,7 +17,7 @@ fn random(
     second: (&str, f64),
     dtype: DType,
 ) -> Res<Value> {
-    let shape = cx.result(0)?.shape;
+    let shape = cx.result(0)?.real_shape();
     let constant: Option<Vec<i64>> = shape.iter().map(|d| d.as_const()).collect();
     if let Some(shape) = constant.filter(|s| !s.is_empty()) {
         let node = cx.op(op.named()).ints("shape", &shape).int("dtype", i64::from(dtype.onnx()));
@@ -31,26 +31,38 @@ fn random(
 
 /// Uniform in `[low, high)`, in `f32` or `f64`.
 fn uniform_in(cx: &Lower, low: f64, high: f64) -> Res<Value> {
-    random(cx, op::RandomUniform, ("low", low), ("high", high), drawn_type(cx.result(0)?.dtype))
+    random(cx, op::RandomUniform, ("low", low), ("high", high), drawn_type(cx.result(0)?.dtype.real()))
 }
 
-/// Normal, in the type of the result.
+/// Normal, in the type of the result. Each part of a complex number has half the variance, and the mean is real.
 fn normal_of(cx: &Lower, mean: f64, std: f64) -> Res<Value> {
-    let dtype = cx.result(0)?.dtype;
-    Ok(cx.cast(random(cx, op::RandomNormal, ("mean", mean), ("scale", std), drawn_type(dtype))?, dtype))
+    let result = cx.result(0)?;
+    let dtype = result.dtype.real();
+    let normal = |mean, std| random(cx, op::RandomNormal, ("mean", mean), ("scale", std), drawn_type(dtype));
+    if result.dtype.is_complex() {
+        let parts = normal(0.0, std * std::f64::consts::FRAC_1_SQRT_2)?;
+        return Ok(parts + cx.numbers(&[mean, 0.0], dtype));
+    }
+    Ok(cx.cast(normal(mean, std)?, dtype))
 }
 
 /// Uniform in `[0, 1)`.
-#[lowering("aten.rand.default", "aten.rand.generator", "aten.rand_like.default", "aten.rand_like.generator")]
+#[lowering(
+    "aten.rand.default",
+    "aten.rand.generator",
+    "aten.rand_like.default",
+    "aten.rand_like.generator",
+    complex
+)]
 fn rand(cx: &Lower) -> Res<Value> {
-    let dtype = cx.result(0)?.dtype;
+    let dtype = cx.result(0)?.dtype.real();
     Ok(cx.cast(uniform_in(cx, 0.0, 1.0)?, dtype))
 }
 
 /// Uniform in `[from, to)`.
-#[lowering("aten.uniform.default")]
+#[lowering("aten.uniform.default", complex)]
 fn uniform(cx: &Lower, from: f64, to: f64) -> Res<Value> {
-    let dtype = cx.result(0)?.dtype;
+    let dtype = cx.result(0)?.dtype.real();
     Ok(cx.cast(uniform_in(cx, from, to)?, dtype))
 }
 
@@ -59,14 +71,15 @@ fn uniform(cx: &Lower, from: f64, to: f64) -> Res<Value> {
     "aten.randn.default",
     "aten.randn.generator",
     "aten.randn_like.default",
-    "aten.randn_like.generator"
+    "aten.randn_like.generator",
+    complex
 )]
 fn randn(cx: &Lower) -> Res<Value> {
     normal_of(cx, 0.0, 1.0)
 }
 
 /// Normal with numbers for mean and deviation.
-#[lowering("aten.normal.float_float", "aten.normal_functional.default")]
+#[lowering("aten.normal.float_float", "aten.normal_functional.default", complex)]
 fn normal(cx: &Lower, mean: f64, std: f64) -> Res<Value> {
     normal_of(cx, mean, std)
 }
@@ -183,4 +196,20 @@ fn dropout(cx: &Lower, x: Value, p: f64, train: Option<bool>) -> Res<Vec<Option<
     let [y, mask] =
         cx.op(op::Dropout).input(x).input(cx.float(p, DType::F32)).input(cx.bool(true)).outs::<2>();
     Ok(vec![Some(y), Some(mask)])
+}
+
+/// The same for complex numbers, both parts of which stay or not.
+#[lowering("aten.native_dropout.default", "aten.dropout.default", complex)]
+fn complex_dropout(cx: &Lower, x: Value, p: f64, train: Option<bool>) -> Res<Vec<Option<Value>>> {
+    if train == Some(false) || p == 0.0 {
+        return dropout(cx, x, 0.0, train);
+    }
+    if p == 1.0 {
+        return Err("a complex dropout of everything is not supported: use `torch.zeros_like`".into());
+    }
+    let result = cx.result(0)?;
+    let ones = full(cx, &result.shape, &Scalar::Int(1), result.dtype.real());
+    let [factor, mask] =
+        cx.op(op::Dropout).input(ones).input(cx.float(p, DType::F32)).input(cx.bool(true)).outs::<2>();
+    Ok(vec![Some(x * cx.unsqueeze(factor, &[-1])), Some(mask)])
 }

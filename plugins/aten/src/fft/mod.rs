@@ -85,7 +85,7 @@ pub(super) fn scaled(cx: &Lower, y: Value, extents: &[Dim], inverse: bool, scali
 /// it; the result has `n` places.
 pub(super) fn from_half(cx: &Lower, x: Value, axis: usize, n: Dim) -> Res<Value> {
     let (Dim::Const(n), Dim::Const(have)) = (n, cx.dim(x, axis)) else {
-        return Err("a real inverse transform of an extent that is not constant is not supported".into());
+        return from_dynamic_half(cx, x, axis, n);
     };
     let half = n / 2 + 1;
     let (dtype, rank) = (cx.dtype(x)?, cx.rank(x)?);
@@ -105,5 +105,24 @@ pub(super) fn from_half(cx: &Lower, x: Value, axis: usize, n: Dim) -> Res<Value>
         (*first, *last) = (n as u64, 2);
     }
     let signs = cx.numbers_shaped(&signs, &shape, dtype);
+    Ok(cx.gather(dft(cx, full * signs, axis, None, true, false), cx.int(0), -1))
+}
+
+/// The same where an extent is known only at run time.
+fn from_dynamic_half(cx: &Lower, x: Value, axis: usize, n: Dim) -> Res<Value> {
+    let (dtype, rank) = (cx.dtype(x)?, cx.rank(x)?);
+    let count = cx.dims_value(&[n]);
+    let half = count / 2i64 + 1i64;
+    let missing = cx.max(half - cx.extent(x, axis), cx.ints(&[0]));
+    let (before, after) = (cx.ints(&vec![0; rank + axis]), cx.ints(&vec![0; rank - axis - 1]));
+    let pads = cx.concat(&[before, missing, after], 0);
+    let x = cx.op(op::Pad).input(x).input(pads).one();
+    let places = cx.range(cx.int(0), cx.squeeze(count, &[0]), cx.int(1));
+    let mirrored = cx.greater_equal(places, half);
+    let full = cx.gather(x, cx.select(mirrored, count - places, places), axis as i64);
+    let one = cx.float(1.0, dtype);
+    let axes: Vec<i64> = (1..(rank - axis) as i64).collect();
+    let signs = cx.unsqueeze(cx.select(mirrored, -one, one), &axes);
+    let signs = cx.concat(&[signs * 0.0 + 1.0, signs], -1);
     Ok(cx.gather(dft(cx, full * signs, axis, None, true, false), cx.int(0), -1))
 }

@@ -3,6 +3,8 @@
 use onnxport_sdk::prelude::*;
 
 use super::columns::as_index;
+use crate::complex::Complex;
+use crate::linalg::entries::Entries;
 use crate::support::empty;
 
 /// `x` in a type of which ONNX has sums and products: truth values have none.
@@ -163,6 +165,26 @@ fn scatter_value_with(
     reduce: Str,
 ) -> Res<Value> {
     reduced(cx, x, dim.0, index, filled_like(cx, &value, cx.result(0)?.dtype, index), reduce.0, true)
+}
+
+/// The same of complex tensors: powers of the value by how often it is multiplied.
+#[lowering("aten.scatter.value_reduce", complex)]
+fn scatter_complex_value_with(cx: &Lower, dim: Axis, index: Value, value: Scalar, reduce: Str) -> Res<Value> {
+    let x = Entries::argument(cx, "x")?.complex();
+    let dtype = cx.dtype(x.re)?;
+    let (re, im) = match value {
+        Scalar::Complex(re, im) => (re, im),
+        number => (number.as_f64().ok_or("the argument `value` is not a constant")?, 0.0),
+    };
+    let ones = filled_like(cx, &Scalar::Int(1), dtype, index);
+    let count = scattered(cx, x.re * 0.0, dim.0, index, ones, "add")?;
+    if reduce.0 == "add" {
+        return Ok(cx.complex(x.re + count * re, x.im + count * im));
+    }
+    let size = cx.pow(cx.float(re.hypot(im), dtype), count);
+    let power = Complex::polar(cx, size, count * im.atan2(re));
+    let product = x * power;
+    Ok(cx.complex(product.re, product.im))
 }
 
 /// `self[…, index[i], …] += src[i]` along `dim`.

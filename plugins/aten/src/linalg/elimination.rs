@@ -5,6 +5,7 @@
 
 use onnxport_sdk::prelude::*;
 
+use super::entries::{Entries, outer as outer_of, repeat as repeat_entries};
 use super::matrix::{
     Matrix, as_column, as_row, batch_of, identity, indices, outer, permuted, picked, with_batch,
 };
@@ -18,54 +19,55 @@ fn exchange(cx: &Lower, rows: Value, k: Value, with: Value) -> Value {
     cx.select(cx.equal(rows, k), with, cx.select(cx.equal(rows, with), k, rows))
 }
 
-/// The row of the pivot of column `k`.
-fn pivot_row(cx: &Lower, rows: Value, column: Value, k: Value) -> Value {
-    let candidates = cx.select(cx.greater_equal(rows, k), cx.abs(column), -1.0);
+/// The row of the pivot of column `k`, which has these magnitudes.
+fn pivot_row(cx: &Lower, rows: Value, magnitudes: Value, k: Value) -> Value {
+    let candidates = cx.select(cx.greater_equal(rows, k), magnitudes, -1.0);
     cx.op(op::ArgMax).input(candidates).axis(-1).keepdims(false).one()
 }
 
 /// Both factors in one matrix, the rows that were exchanged, counted from 1, and the first pivot that is zero, counted
 /// from 1, or 0.
-struct Factors {
-    both: Value,
-    pivots: Value,
+pub(super) struct Factors {
+    pub(super) both: Entries,
+    pub(super) pivots: Value,
     order: Value,
     info: Value,
 }
 
-fn factorize(cx: &Lower, a: Value) -> Res<Factors> {
-    let m = Matrix::new(cx, a)?;
+pub(super) fn factorize(cx: &Lower, a: Entries) -> Res<Factors> {
+    let m = Matrix::new(cx, a.re)?;
     let smaller = m.smaller(cx);
     let steps = indices(cx, smaller);
-    let row_ids = batched(cx, m.rows, a)?;
-    let pivots = cx.cast(batched(cx, steps, a)?, DType::I32);
+    let row_ids = batched(cx, m.rows, a.re)?;
+    let pivots = cx.cast(batched(cx, steps, a.re)?, DType::I32);
     let info = m.per_matrix(cx, &Scalar::Int(0), DType::I32)?;
-    let state = [a, pivots, row_ids, info];
+    let state = [a, pivots.into(), row_ids.into(), info.into()];
     let [both, pivots, order, info] =
-        repeat(cx, m.rounds(cx, smaller)?, state, |k, [a, pivots, order, info]| {
-            let with = pivot_row(cx, m.rows, cx.gather(a, k, -1), k);
+        repeat_entries(cx, m.rounds(cx, smaller)?, state, |k, [a, pivots, order, info]| {
+            let with = pivot_row(cx, m.rows, a.gather(cx, k, -1).magnitudes(cx), k);
             let moved = exchange(cx, m.rows, k, with);
-            let a = permuted(cx, a, moved, -2)?;
-            let (row, column) = (cx.gather(a, k, -2), cx.gather(a, k, -1));
-            let pivot = cx.gather(row, k, -1);
-            let singular = cx.equal(pivot, 0.0);
+            let a = a.permuted(cx, moved, -2)?;
+            let (row, column) = (a.gather(cx, k, -2), a.gather(cx, k, -1));
+            let pivot = row.gather(cx, k, -1);
+            let singular = pivot.are_zero(cx);
             let below = cx.greater(m.rows, k);
             let usable = below & !as_column(cx, singular);
-            let factor = cx.select(usable, column / as_column(cx, pivot), 0.0);
-            let rest = cx.select(cx.greater(m.columns, k), row, 0.0);
-            let next = a - outer(cx, factor, rest);
-            let stored = as_column(cx, cx.select(usable, factor, column));
+            let factor = column.over(cx, pivot.column(cx)).kept(cx, usable);
+            let rest = row.kept(cx, cx.greater(m.columns, k));
+            let next = a - outer_of(cx, factor, rest);
+            let stored = factor.or(cx, usable, column).column(cx);
             let here = cx.equal(m.columns, k) & as_column(cx, below);
             let number = cx.cast(k + 1i64, DType::I32);
-            let first = singular & cx.equal(info, 0i64);
+            let first = singular & cx.equal(info.re, 0i64);
+            let exchanged = as_column(cx, cx.cast(with + 1i64, DType::I32));
             Ok([
-                cx.select(here, stored, next),
-                cx.select(cx.equal(steps, k), as_column(cx, cx.cast(with + 1i64, DType::I32)), pivots),
-                picked(cx, order, moved),
-                cx.select(first, number, info),
+                stored.or(cx, here, next),
+                cx.select(cx.equal(steps, k), exchanged, pivots.re).into(),
+                picked(cx, order.re, moved).into(),
+                cx.select(first, number, info.re).into(),
             ])
         })?;
-    Ok(Factors { both, pivots, order, info })
+    Ok(Factors { both, pivots: pivots.re, order: order.re, info: info.re })
 }
 
 /// A vector, repeated for every matrix of `like`.
@@ -75,18 +77,16 @@ fn batched(cx: &Lower, vector: Value, like: Value) -> Res<Value> {
 }
 
 /// The factors `L` and `U` of a matrix that holds both; `L` has ones on its diagonal.
-pub(crate) fn both_factors(cx: &Lower, both: Value) -> Res<(Value, Value)> {
-    let m = Matrix::new(cx, both)?;
+pub(crate) fn both_factors(cx: &Lower, both: Entries) -> Res<(Entries, Entries)> {
+    let m = Matrix::new(cx, both.re)?;
     let smaller = m.smaller(cx);
     let steps = indices(cx, smaller);
-    let start = cx.ints(&[0]);
-    let (left, right) =
-        (cx.slice_dynamic(both, -1, start, smaller, 1), cx.slice_dynamic(both, -2, start, smaller, 1));
+    let first = |axis| move |part| cx.slice_dynamic(part, axis, cx.ints(&[0]), smaller, 1);
+    let (left, right) = (both.map(first(-1)), both.map(first(-2)));
     let diagonal = cx.equal(as_column(cx, m.rows), steps);
-    let one = cx.float(1.0, m.dtype);
-    let strict = cx.select(cx.greater(as_column(cx, m.rows), steps), left, 0.0);
-    let upper = cx.select(cx.less_equal(as_column(cx, steps), m.columns), right, 0.0);
-    Ok((cx.select(diagonal, one, strict), upper))
+    let strict = left.kept(cx, cx.greater(as_column(cx, m.rows), steps));
+    let upper = right.kept(cx, cx.less_equal(as_column(cx, steps), m.columns));
+    Ok((strict.with(cx, diagonal, 1.0), upper))
 }
 
 /// The permutation matrix `P` of `A = P L U`.
@@ -115,39 +115,36 @@ fn check_pivoted(pivot: bool) -> Res<()> {
 }
 
 /// The factors in one matrix, the exchanges, and 0 unless a pivot is zero.
-#[lowering("aten.linalg_lu_factor_ex.default")]
-fn lu_factor_ex(cx: &Lower, a: Value, pivot: bool) -> Res<(Value, Value, Value)> {
+#[lowering("aten.linalg_lu_factor_ex.default", "aten.linalg_lu_factor.default", complex)]
+fn lu_factor(cx: &Lower, pivot: bool) -> Res<(Value, Value, Value)> {
     check_pivoted(pivot)?;
-    let factors = factorize(cx, a)?;
-    Ok((factors.both, factors.pivots, factors.info))
-}
-
-/// The factors in one matrix, and the exchanges.
-#[lowering("aten.linalg_lu_factor.default")]
-fn lu_factor(cx: &Lower, a: Value, pivot: bool) -> Res<(Value, Value)> {
-    check_pivoted(pivot)?;
-    let factors = factorize(cx, a)?;
-    Ok((factors.both, factors.pivots))
+    let factors = factorize(cx, Entries::argument(cx, "a")?)?;
+    Ok((factors.both.value(cx), factors.pivots, factors.info))
 }
 
 /// `A = P L U`.
-#[lowering("aten.linalg_lu.default")]
-fn lu(cx: &Lower, a: Value, pivot: bool) -> Res<(Value, Value, Value)> {
+#[lowering("aten.linalg_lu.default", complex)]
+fn lu(cx: &Lower, pivot: bool) -> Res<(Value, Value, Value)> {
     check_pivoted(pivot)?;
-    let m = Matrix::new(cx, a)?;
+    let a = Entries::argument(cx, "a")?;
+    let m = Matrix::new(cx, a.re)?;
     let factors = factorize(cx, a)?;
     let (lower, upper) = both_factors(cx, factors.both)?;
-    Ok((permutation(cx, factors.order, m.rows, m.dtype), lower, upper))
+    let permutation = Entries::from(permutation(cx, factors.order, m.rows, m.dtype)).alike(a);
+    Ok((permutation.value(cx), lower.value(cx), upper.value(cx)))
 }
 
 /// `P`, `L` and `U` from the factors in one matrix and the exchanges.
-#[lowering("aten.lu_unpack.default")]
-fn lu_unpack(cx: &Lower, a: Value, unpack_data: bool, unpack_pivots: bool) -> Res<Vec<Option<Value>>> {
-    let m = Matrix::new(cx, a)?;
+#[lowering("aten.lu_unpack.default", complex)]
+fn lu_unpack(cx: &Lower, unpack_data: bool, unpack_pivots: bool) -> Res<Vec<Option<Value>>> {
+    let a = Entries::argument(cx, "a")?;
+    let m = Matrix::new(cx, a.re)?;
     let factors = if unpack_data { Some(both_factors(cx, a)?) } else { None };
     let order = if unpack_pivots { Some(order_of(cx, cx.positional(1)?, m.rows)?) } else { None };
-    let permutation = order.map(|order| permutation(cx, order, m.rows, m.dtype));
-    Ok(vec![permutation, factors.map(|f| f.0), factors.map(|f| f.1)])
+    let permutation =
+        order.map(|order| Entries::from(permutation(cx, order, m.rows, m.dtype)).alike(a).value(cx));
+    let (lower, upper) = factors.unzip();
+    Ok(vec![permutation, lower.map(|factor| factor.value(cx)), upper.map(|factor| factor.value(cx))])
 }
 
 /// `X` with `A X = B`, by Gauss-Jordan elimination of both.
@@ -155,7 +152,7 @@ fn eliminate(cx: &Lower, a: Value, b: Value) -> Res<(Value, Value)> {
     let m = Matrix::new(cx, a)?;
     let info = m.per_matrix(cx, &Scalar::Int(0), DType::I32)?;
     let [_, x, info] = repeat(cx, m.rounds(cx, m.height)?, [a, b, info], |k, [a, b, info]| {
-        let with = pivot_row(cx, m.rows, cx.gather(a, k, -1), k);
+        let with = pivot_row(cx, m.rows, cx.abs(cx.gather(a, k, -1)), k);
         let moved = exchange(cx, m.rows, k, with);
         let (a, b) = (permuted(cx, a, moved, -2)?, permuted(cx, b, moved, -2)?);
         let (row, column) = (cx.gather(a, k, -2), cx.gather(a, k, -1));

@@ -6,13 +6,9 @@
 
 use onnxport_sdk::prelude::*;
 
+use super::entries::{Entries, repeat_while};
 use super::householder::factor;
-use super::matrix::{
-    Matrix, as_column, as_row, batch_of, identity, is_empty, normalized, permuted, square_sum, sum,
-    with_batch,
-};
-use crate::control::rounds::repeat_while;
-use crate::matmul::swap_last;
+use super::matrix::{Matrix, as_column, as_row, batch_of, identity, is_empty, sum, with_batch};
 
 /// Sweeps that no matrix needs.
 const SWEEPS: i64 = 24;
@@ -41,38 +37,56 @@ fn partners(cx: &Lower, m: &Matrix, round: Value) -> (Value, Value, Value) {
     (partner, cx.equal(partner, m.columns), first)
 }
 
-/// The eigenvalues in no order, and the matrix of eigenvectors, of symmetric matrices.
-fn diagonalize(cx: &Lower, a: Value) -> Res<(Value, Value)> {
-    let m = Matrix::new(cx, a)?;
-    let shape = cx.shape(a)?;
+/// Entries that two columns share as real numbers, and the units with which the products are the entries.
+fn turned(cx: &Lower, shared: Entries) -> (Value, Entries) {
+    if shared.im.is_none() {
+        return (shared.re, shared);
+    }
+    let size = shared.sizes(cx);
+    let divisor = cx.select(cx.equal(size, 0.0), 1.0, size);
+    (size, shared.map(|part| part / divisor))
+}
+
+/// The sines times the conjugate units of [`turned`].
+fn turned_back(sine: Value, unit: Entries) -> Entries {
+    match unit.im {
+        None => sine.into(),
+        Some(_) => unit.conjugate() * sine.into(),
+    }
+}
+
+/// The eigenvalues in no order, and the matrix of eigenvectors, of Hermitian matrices.
+fn diagonalize(cx: &Lower, a: Entries) -> Res<(Value, Entries)> {
+    let m = Matrix::new(cx, a.re)?;
+    let shape = cx.shape(a.re)?;
     let eye = identity(cx, m.rows, m.columns, m.dtype);
     let diagonal = cx.equal(as_column(cx, m.rows), m.columns);
-    let vectors = with_batch(cx, eye, batch_of(&shape, 2)?, 2)?;
+    let vectors = Entries::from(with_batch(cx, eye, batch_of(&shape, 2)?, 2)?).alike(a);
     let entries = |x: Value| sum(cx, cx.select(diagonal, x, 0.0), -1);
-    let bound = cx.reduce(op::ReduceSum, a * a, &[-2, -1], false) * epsilon(m.dtype).powi(2);
+    let bound = cx.reduce(op::ReduceSum, a.squares(), &[-2, -1], false) * epsilon(m.dtype).powi(2);
     let count = m.rounds(cx, m.width * SWEEPS)?;
     let [a, vectors] = repeat_while(cx, count, [a, vectors], |round, [a, vectors]| {
         let (partner, own, first) = partners(cx, &m, round);
-        let values = entries(a)?;
+        let values = entries(a.re)?;
         let pairs = cx.equal(as_column(cx, m.rows), partner);
         // Row `i` holds the entry that it shares with its partner.
         let meeting = cx.equal(as_column(cx, partner), m.columns);
-        let shared = cx.reduce(op::ReduceSum, cx.select(meeting, a, 0.0), &[-1], false);
+        let (shared, unit) = turned(cx, a.kept(cx, meeting).sum(cx, -1)?);
         let shared = cx.select(own, 0.0, shared);
         let (cosine, sine) = rotation(cx, values, cx.gather(values, partner, -1), shared, first);
         // Column `i` of the rotation has its cosine on the diagonal, and the sine of its partner in its row.
-        let others = cx.select(pairs, -as_row(cx, sine), 0.0);
-        let rotation = cx.select(diagonal, as_row(cx, cosine), others);
-        let a = cx.matmul(cx.matmul(swap_last(cx, rotation)?, a), rotation);
+        let others = turned_back(-sine, unit).row(cx).kept(cx, pairs);
+        let rotation = others.with(cx, diagonal, as_row(cx, cosine));
+        let a = rotation.adjoint(cx)?.matmul(cx, a).matmul(cx, rotation);
         // Rounding must not make the columns of a pair disagree about their rotation.
-        let a = (a + swap_last(cx, a)?) * 0.5;
-        let rest = cx.select(diagonal, 0.0, a);
-        let rest = cx.reduce(op::ReduceSum, rest * rest, &[-2, -1], false);
+        let a = (a + a.adjoint(cx)?).map(|part| part * 0.5);
+        let rest = a.with(cx, diagonal, 0.0).squares();
+        let rest = cx.reduce(op::ReduceSum, rest, &[-2, -1], false);
         let going = cx.cast(cx.greater(rest, bound), DType::I32);
         let going = cx.cast(cx.reduce(op::ReduceMax, going, &[], false), DType::Bool);
-        Ok((Some(going), [a, cx.matmul(vectors, rotation)]))
+        Ok((Some(going), [a, vectors.matmul(cx, rotation)]))
     })?;
-    Ok((entries(a)?, vectors))
+    Ok((entries(a.re)?, vectors))
 }
 
 /// Values in order and the order itself.
@@ -89,82 +103,91 @@ fn scaled(cx: &Lower, values: Value, scale: Value) -> Res<Value> {
     Ok(if cx.rank(scale)? == 0 { values } else { values * cx.squeeze(scale, &[-1]) })
 }
 
-/// The eigenvalues, the smallest first, and the eigenvectors, from one triangle.
-pub(crate) fn eigen(cx: &Lower, a: Value, lower: bool) -> Res<(Value, Value)> {
-    let m = Matrix::new(cx, a)?;
-    let mirrored = swap_last(cx, a)?;
-    let below = cx.greater_equal(as_column(cx, m.rows), m.columns);
+/// The Hermitian matrices that have one triangle, with a real diagonal.
+pub(super) fn hermitian(cx: &Lower, m: &Matrix, a: Entries, lower: bool) -> Res<Entries> {
+    let mirrored = a.adjoint(cx)?;
+    let rows = as_column(cx, m.rows);
     let (lower, upper) = if lower { (a, mirrored) } else { (mirrored, a) };
-    let (symmetric, scale) = normalized(cx, cx.select(below, lower, upper))?;
+    let both = lower.or(cx, cx.greater_equal(rows, m.columns), upper);
+    let im = both.im.map(|im| cx.select(cx.equal(rows, m.columns), 0.0, im));
+    Ok(Entries { re: both.re, im })
+}
+
+/// The eigenvalues, the smallest first, and the eigenvectors, from one triangle.
+pub(super) fn eigen(cx: &Lower, a: Entries, lower: bool) -> Res<(Value, Entries)> {
+    let m = Matrix::new(cx, a.re)?;
+    let (symmetric, scale) = hermitian(cx, &m, a, lower)?.normalized(cx)?;
     let (values, vectors) = diagonalize(cx, symmetric)?;
     let [values, order] = sorted(cx, values, m.width, false)?;
-    Ok((scaled(cx, values, scale)?, permuted(cx, vectors, order, -1)?))
+    Ok((scaled(cx, values, scale)?, vectors.permuted(cx, order, -1)?))
 }
 
 /// The columns of `a`, rotated until they are orthogonal, and the rotation.
-fn orthogonalize(cx: &Lower, a: Value) -> Res<(Value, Value)> {
-    let m = Matrix::new(cx, a)?;
-    let shape = cx.shape(a)?;
+fn orthogonalize(cx: &Lower, a: Entries) -> Res<(Entries, Entries)> {
+    let m = Matrix::new(cx, a.re)?;
+    let shape = cx.shape(a.re)?;
     let eye = identity(cx, m.columns, m.columns, m.dtype);
-    let vectors = with_batch(cx, eye, batch_of(&shape, 2)?, 2)?;
+    let vectors = Entries::from(with_batch(cx, eye, batch_of(&shape, 2)?, 2)?).alike(a);
     let n = cx.squeeze(m.width, &[0]);
     let worst = cx.float(0.0, m.dtype);
-    let state = [a, vectors, worst];
+    let state = [a, vectors, worst.into()];
     let [a, vectors, _] =
         repeat_while(cx, m.rounds(cx, m.width * SWEEPS)?, state, |round, [a, vectors, worst]| {
             let (partner, own, first) = partners(cx, &m, round);
-            let beside = cx.gather(a, partner, -1);
-            let squares = square_sum(cx, a, -2)?;
+            let beside = a.gather(cx, partner, -1);
+            let squares = sum(cx, a.squares(), -2)?;
             let others = cx.gather(squares, partner, -1);
-            let shared = cx.reduce(op::ReduceSum, a * beside, &[-2], false);
+            let (shared, unit) = turned(cx, (a.conjugate() * beside).sum(cx, -2)?);
             let scale = cx.sqrt(squares) * cx.sqrt(others);
             let angle = cx.abs(shared) / cx.select(cx.equal(scale, 0.0), 1.0, scale);
             let idle = own | cx.less_equal(angle, epsilon(m.dtype));
             let shared = cx.select(idle, 0.0, shared);
             let (cosine, sine) = rotation(cx, squares, others, shared, first);
-            let (cosine, sine) = (as_row(cx, cosine), as_row(cx, sine));
-            let rotated = |x: Value, beside: Value| x * cosine - beside * sine;
+            let (cosine, sine) = (as_row(cx, cosine), turned_back(sine, unit).row(cx));
+            let rotated = |x: Entries, beside: Entries| x.map(|part| part * cosine) - beside * sine;
             // A sweep in which no pair was far from orthogonal is the last.
             let left = cx.select(idle, 0.0, angle);
             let left = cx.reduce(op::ReduceMax, left, &[], false);
             let place = cx.modulo(round, n, false);
-            let worst = cx.max(cx.select(cx.equal(place, 0i64), 0.0, worst), left);
+            let worst = cx.max(cx.select(cx.equal(place, 0i64), 0.0, worst.re), left);
             let unfinished = !cx.equal(place, n - 1i64) | cx.greater(worst, 8.0 * epsilon(m.dtype));
-            let vectors = rotated(vectors, cx.gather(vectors, partner, -1));
-            Ok((Some(unfinished), [rotated(a, beside), vectors, worst]))
+            let vectors = rotated(vectors, vectors.gather(cx, partner, -1));
+            Ok((Some(unfinished), [rotated(a, beside), vectors, worst.into()]))
         })?;
     Ok((a, vectors))
 }
 
 /// The factors of a singular value decomposition.
 pub(super) struct Singular {
-    pub(super) u: Value,
+    pub(super) u: Entries,
     pub(super) values: Value,
-    pub(super) v: Value,
+    pub(super) v: Entries,
 }
 
 /// `A = U diag(values) V'`, the largest value first; `full` has all columns of `U` and `V`.
-pub(super) fn singular(cx: &Lower, a: Value, full: bool) -> Res<Singular> {
-    let m = Matrix::new(cx, a)?;
-    let shape = cx.shape(a)?;
+pub(super) fn singular(cx: &Lower, a: Entries, full: bool) -> Res<Singular> {
+    let m = Matrix::new(cx, a.re)?;
+    let shape = cx.shape(a.re)?;
     // The fewer columns, the shorter a sweep.
     let wide = match shape.as_slice() {
         [.., Dim::Const(rows), Dim::Const(columns)] => rows < columns,
         _ => false,
     };
-    let (a, scale) = normalized(cx, a)?;
-    let (columns, v) = orthogonalize(cx, if wide { swap_last(cx, a)? } else { a })?;
+    let (a, scale) = a.normalized(cx)?;
+    let (columns, v) = orthogonalize(cx, if wide { a.adjoint(cx)? } else { a })?;
     let (count, smaller) = (if wide { m.height } else { m.width }, m.smaller(cx));
-    let lengths = cx.sqrt(square_sum(cx, columns, -2)?);
+    let lengths = cx.sqrt(sum(cx, columns.squares(), -2)?);
     let [values, order] = sorted(cx, lengths, count, true)?;
     let first = |x: Value| cx.slice_dynamic(x, -1, cx.ints(&[0]), smaller, 1);
-    let (columns, v) = (permuted(cx, columns, order, -1)?, permuted(cx, v, order, -1)?);
-    // Orthogonal columns have a diagonal `R`: `Q` is `U` but for signs, also where a singular value is zero.
+    let (columns, v) = (columns.permuted(cx, order, -1)?, v.permuted(cx, order, -1)?);
+    // Orthogonal columns have a diagonal `R`, which is real: `Q` is `U` but for signs, also where a singular value is
+    // zero.
     let factors = factor(cx, columns, full)?;
-    let r = Matrix::new(cx, factors.r)?;
+    let r = Matrix::new(cx, factors.r.re)?;
     let on_diagonal = cx.equal(as_column(cx, r.rows), r.columns);
     let diagonal = sum(cx, cx.select(on_diagonal, r.value, 0.0), -1)?;
-    let u = factors.q * as_row(cx, cx.select(cx.less(diagonal, 0.0), -1.0, cx.float(1.0, m.dtype)));
-    let (values, v) = (scaled(cx, first(values), scale)?, if full { v } else { first(v) });
+    let signs = cx.select(cx.less(diagonal, 0.0), -1.0, cx.float(1.0, m.dtype));
+    let u = factors.q.map(|part| part * as_row(cx, signs));
+    let (values, v) = (scaled(cx, first(values), scale)?, if full { v } else { v.map(first) });
     Ok(if wide { Singular { u: v, values, v: u } } else { Singular { u, values, v } })
 }

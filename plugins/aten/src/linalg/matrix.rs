@@ -94,25 +94,9 @@ pub(super) fn sum(cx: &Lower, x: Value, axis: i64) -> Res<Value> {
     reduce(cx, op::ReduceSum, x, &[axis], false)
 }
 
-/// The sum of the squares of vectors.
-pub(super) fn square_sum(cx: &Lower, x: Value, axis: i64) -> Res<Value> {
-    sum(cx, x * x, axis)
-}
-
 /// Whether a tensor is known to have no elements.
 pub(super) fn is_empty(cx: &Lower, x: Value) -> Res<bool> {
     Ok(cx.shape(x)?.iter().any(|d| d.is(0)))
-}
-
-/// Matrices divided by the largest magnitude in each, and these magnitudes, `[..., 1, 1]`: squares of their entries
-/// neither overflow nor vanish.
-pub(super) fn normalized(cx: &Lower, a: Value) -> Res<(Value, Value)> {
-    if is_empty(cx, a)? {
-        return Ok((a, cx.float(1.0, cx.dtype(a)?)));
-    }
-    let largest = cx.reduce(op::ReduceMax, cx.abs(a), &[-2, -1], true);
-    let largest = cx.select(cx.equal(largest, 0.0), 1.0, largest);
-    Ok((a / largest, largest))
 }
 
 /// The rows or columns of matrices at indices of their own, `[..., n]`.

@@ -2,52 +2,65 @@
 
 use onnxport_sdk::prelude::*;
 
+use super::entries::Entries;
 use super::jacobi::{Singular, eigen, epsilon, singular};
 use super::matrix::{Matrix, as_column, as_row, is_empty, sum};
-use crate::matmul::swap_last;
-use crate::support::{empty, full};
+use crate::support::full;
 
 /// The eigenvalues, the smallest first, and the eigenvectors, from one triangle.
-#[lowering("aten._linalg_eigh.default", "aten.linalg_eigh.default")]
-fn eigh(cx: &Lower, a: Value) -> Res<(Value, Value)> {
+#[lowering("aten._linalg_eigh.default", "aten.linalg_eigh.default", "aten.linalg_eigvalsh.default", complex)]
+fn eigh(cx: &Lower) -> Res<(Value, Value)> {
     let triangle: Str = cx.argument("UPLO")?;
-    eigen(cx, a, triangle.0.eq_ignore_ascii_case("L"))
+    let (values, vectors) = eigen(cx, Entries::argument(cx, "a")?, triangle.0.eq_ignore_ascii_case("L"))?;
+    Ok((values, vectors.value(cx)))
 }
 
-/// The eigenvalues alone.
-#[lowering("aten.linalg_eigvalsh.default")]
-fn eigvalsh(cx: &Lower, a: Value) -> Res<Value> {
-    Ok(eigh(cx, a)?.0)
-}
-
-/// `U`, the singular values, the largest first, and the transposed `V`.
-#[lowering("aten._linalg_svd.default", "aten.linalg_svd.default")]
-fn svd(cx: &Lower, a: Value, full_matrices: bool, compute_uv: Option<bool>) -> Res<Vec<Option<Value>>> {
-    let Singular { u, values, v } = singular(cx, a, full_matrices)?;
+/// `U`, the singular values, the largest first, and the adjoint `V`.
+#[lowering("aten._linalg_svd.default", "aten.linalg_svd.default", complex)]
+fn svd(cx: &Lower, full_matrices: bool, compute_uv: Option<bool>) -> Res<Vec<Option<Value>>> {
+    let Singular { u, values, v } = singular(cx, Entries::argument(cx, "a")?, full_matrices)?;
     if compute_uv == Some(false) {
         return Ok(vec![None, Some(values), None]);
     }
-    Ok(vec![Some(u), Some(values), Some(swap_last(cx, v)?)])
+    Ok(vec![Some(u.value(cx)), Some(values), Some(v.adjoint(cx)?.value(cx))])
 }
 
 /// `U`, the singular values and `V`.
-#[lowering("aten.svd.default")]
-fn svd_untransposed(cx: &Lower, a: Value, some: bool, compute_uv: bool) -> Res<Vec<Option<Value>>> {
+#[lowering("aten.svd.default", complex)]
+fn svd_untransposed(cx: &Lower, some: bool, compute_uv: bool) -> Res<Vec<Option<Value>>> {
     if !compute_uv {
         return Err("zeros instead of the factors are not supported: use `torch.linalg.svdvals`".into());
     }
-    let Singular { u, values, v } = singular(cx, a, !some)?;
-    Ok([u, values, v].map(Some).into())
+    let Singular { u, values, v } = singular(cx, Entries::argument(cx, "a")?, !some)?;
+    Ok([u.value(cx), values, v.value(cx)].map(Some).into())
+}
+
+/// `A = U H`, with orthonormal columns of `U` and a positive semidefinite `H`: `W V'` and `V diag(values) V'` of
+/// `A = W diag(values) V'`.
+#[lowering("aten.linalg_polar.default", complex)]
+fn polar(cx: &Lower) -> Res<(Value, Value)> {
+    let Singular { u, values, v } = singular(cx, Entries::argument(cx, "a")?, false)?;
+    let (scaled, adjoint) = (v.map(|part| part * as_row(cx, values)), v.adjoint(cx)?);
+    Ok((u.matmul(cx, adjoint).value(cx), scaled.matmul(cx, adjoint).value(cx)))
+}
+
+/// The square root of a positive definite matrix, from its lower triangle: `V diag(sqrt(values)) V'`.
+#[lowering("aten.linalg_matrix_sqrth.default", complex)]
+fn matrix_sqrth(cx: &Lower) -> Res<Value> {
+    let (values, vectors) = eigen(cx, Entries::argument(cx, "a")?, true)?;
+    // As in PyTorch, negative eigenvalues count as 0.
+    let roots = as_row(cx, cx.sqrt(cx.max(values, 0.0)));
+    Ok(vectors.map(|part| part * roots).matmul(cx, vectors.adjoint(cx)?).value(cx))
 }
 
 /// The singular values, the largest first.
-#[lowering("aten.linalg_svdvals.default")]
-fn svdvals(cx: &Lower, a: Value) -> Res<Value> {
-    singular_values(cx, a)
+#[lowering("aten.linalg_svdvals.default", complex)]
+fn svdvals(cx: &Lower) -> Res<Value> {
+    singular_values(cx, Entries::argument(cx, "a")?)
 }
 
 /// The singular values of stacks of matrices, the largest first.
-pub(crate) fn singular_values(cx: &Lower, a: Value) -> Res<Value> {
+pub(crate) fn singular_values(cx: &Lower, a: Entries) -> Res<Value> {
     Ok(singular(cx, a, false)?.values)
 }
 
@@ -59,7 +72,7 @@ fn cond(cx: &Lower, a: Value, p: Option<f64>) -> Res<Value> {
         return Err(Refusal::new(format!("the condition number of order {order} is not supported"))
             .help("use `torch.linalg.matrix_norm` of the matrix and of its inverse"));
     }
-    let values = singular_values(cx, a)?;
+    let values = singular_values(cx, a.into())?;
     let largest = cx.reduce(op::ReduceMax, values, &[-1], false);
     let smallest = cx.reduce(op::ReduceMin, values, &[-1], false);
     Ok(if order > 0.0 { largest / smallest } else { smallest / largest })
@@ -90,22 +103,14 @@ pub(crate) fn negligible(
 }
 
 /// The Moore-Penrose inverse: `V diag(1 / values) U'` of the values that are not negligible.
-#[lowering("aten.linalg_pinv.atol_rtol_tensor", "aten.linalg_pinv.atol_rtol_float")]
-fn pinv(cx: &Lower, a: Value, atol: Option<Operand>, rtol: Option<Operand>, hermitian: bool) -> Res<Value> {
-    if let Some(empty) = empty(cx)? {
-        return Ok(empty);
+#[lowering("aten.linalg_pinv.atol_rtol_tensor", "aten.linalg_pinv.atol_rtol_float", complex)]
+fn pinv(cx: &Lower, atol: Option<Operand>, rtol: Option<Operand>, hermitian: bool) -> Res<Value> {
+    let a = Entries::argument(cx, "a")?;
+    if is_empty(cx, a.re)? {
+        let result = cx.result(0)?;
+        return Ok(full(cx, &result.real_shape(), &Scalar::Int(0), result.dtype.real()));
     }
-    let m = Matrix::new(cx, a)?;
-    pseudoinverse(cx, a, hermitian, |magnitudes| negligible(cx, &m, magnitudes, atol, rtol))
-}
-
-/// The inverse but for singular values, or magnitudes of eigenvalues, that are at most `negligible` of them.
-pub(crate) fn pseudoinverse(
-    cx: &Lower,
-    a: Value,
-    hermitian: bool,
-    negligible: impl FnOnce(Value) -> Value,
-) -> Res<Value> {
+    let m = Matrix::new(cx, a.re)?;
     let Singular { u, values, v } = if hermitian {
         let (values, vectors) = eigen(cx, a, true)?;
         Singular { u: vectors, values, v: vectors }
@@ -113,15 +118,15 @@ pub(crate) fn pseudoinverse(
         singular(cx, a, false)?
     };
     let magnitudes = cx.abs(values);
-    let kept = cx.greater(magnitudes, negligible(magnitudes));
-    let inverse = cx.select(kept, cx.reciprocal(values), 0.0);
-    Ok(cx.matmul(v * as_row(cx, inverse), swap_last(cx, u)?))
+    let kept = cx.greater(magnitudes, negligible(cx, &m, magnitudes, atol, rtol));
+    let inverse = as_row(cx, cx.select(kept, cx.reciprocal(values), 0.0));
+    Ok(v.map(|part| part * inverse).matmul(cx, u.adjoint(cx)?).value(cx))
 }
 
 /// The same with `rcond` for `rtol`.
-#[lowering("aten.linalg_pinv.default", "aten.linalg_pinv.rcond_tensor", "aten.pinverse.default")]
-fn pinv_of_condition(cx: &Lower, a: Value, rcond: Operand, hermitian: Option<bool>) -> Res<Value> {
-    pinv(cx, a, None, Some(rcond), hermitian.unwrap_or(false))
+#[lowering("aten.linalg_pinv.default", "aten.linalg_pinv.rcond_tensor", "aten.pinverse.default", complex)]
+fn pinv_of_condition(cx: &Lower, rcond: Operand, hermitian: Option<bool>) -> Res<Value> {
+    pinv(cx, None, Some(rcond), hermitian.unwrap_or(false))
 }
 
 /// The number of singular values, or magnitudes of eigenvalues, that are not negligible.
@@ -137,7 +142,7 @@ fn matrix_rank(
     if is_empty(cx, a)? {
         return Ok(full(cx, &cx.result(0)?.shape, &Scalar::Int(0), DType::I64));
     }
-    let values = if hermitian { eigen(cx, a, true)?.0 } else { singular_values(cx, a)? };
+    let values = if hermitian { eigen(cx, a.into(), true)?.0 } else { singular_values(cx, a.into())? };
     let magnitudes = cx.abs(values);
     let kept = cx.greater(magnitudes, negligible(cx, &m, magnitudes, atol, rtol));
     sum(cx, cx.cast(kept, DType::I64), -1)

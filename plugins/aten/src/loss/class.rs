@@ -202,9 +202,6 @@ fn multi_margin_loss(
     // A 0-d tensor is a single class.
     let x = if cx.rank(x)? == 0 { cx.unsqueeze(x, &[0]) } else { x };
     let axis = cx.rank(x)?.saturating_sub(1);
-    let Some(classes) = cx.dim(x, axis).as_const() else {
-        return Err("the number of classes in `self` must be known".into());
-    };
     // The target of a single example may have an axis or none.
     let index = if cx.rank(target)? <= axis { cx.unsqueeze(target, &[-1]) } else { target };
     let right = cx.op(op::GatherElements).input(x).input(index).axis(axis as i64).one();
@@ -213,7 +210,11 @@ fn multi_margin_loss(
         terms = terms * terms;
     }
     let sums = cx.reduce(op::ReduceSum, terms, &[axis as i64], false);
-    let mut losses = scaled(shifted(sums, -margin.max(0.0).powf(p)), 1.0 / classes as f64);
+    let sums = shifted(sums, -margin.max(0.0).powf(p));
+    let mut losses = match cx.dim(x, axis).as_const() {
+        Some(classes) => scaled(sums, 1.0 / classes as f64),
+        None => sums / cx.cast(cx.squeeze(cx.extent(x, axis), &[0]), cx.dtype(sums)?),
+    };
     if let Some(weight) = weight {
         losses = losses * cx.gather(weight, target, 0);
     }

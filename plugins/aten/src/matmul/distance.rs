@@ -3,6 +3,7 @@
 use onnxport_sdk::prelude::*;
 
 use crate::reduce::{reduce, vector_norm};
+use crate::support::compress;
 
 /// The p-norm of the difference of every vector of `x1` with every vector of `x2`.
 #[lowering("aten.cdist.default", "aten._cdist_forward.default")]
@@ -14,7 +15,14 @@ fn cdist(cx: &Lower, x1: Value, x2: Value, p: f64) -> Res<Value> {
 #[lowering("aten.pdist.default", "aten._pdist_forward.default")]
 fn pdist(cx: &Lower, x: Value, p: f64) -> Res<Value> {
     let Dim::Const(rows) = cx.dim(x, 0) else {
-        return Err("`pdist` of a number of rows that is not constant is not supported".into());
+        // The pairs of all rows, of which those above the diagonal are kept.
+        let n = cx.squeeze(cx.extent(x, 0), &[0]);
+        let pairs = cx.range(cx.int(0), n * n, cx.int(1));
+        let (first, second) = (pairs / n, cx.modulo(pairs, n, false));
+        let above = cx.less(first, second);
+        let of = |rows| Ok::<_, Refusal>(cx.gather(x, compress(cx, rows, above, Some(0))?, 0));
+        let distances = vector_norm(cx, of(first)? - of(second)?, p, &[-1], false)?;
+        return cx.reshape_to_result(distances, 0);
     };
     if rows < 2 {
         return Ok(cx.constant(cx.dtype(x)?, &[0], &[]));

@@ -37,3 +37,15 @@ pub(crate) fn scaled(cx: &Lower, x: Value, factor: &Scalar, dtype: DType) -> Val
     }
     x * cx.number(factor, dtype)
 }
+
+/// The products of matrices `[m, n]` with the vectors of `n` elements along `axis`.
+pub(crate) fn along(cx: &Lower, weights: Value, x: Value, axis: usize) -> Res<Value> {
+    let rank = cx.rank(x)?;
+    if axis + 2 == rank {
+        return Ok(cx.matmul(weights, x));
+    }
+    // ONNX has no product along another axis.
+    let mut perm: Vec<usize> = (0..rank).collect();
+    perm.swap(axis, rank.saturating_sub(2));
+    Ok(cx.transpose(cx.matmul(weights, cx.transpose(x, &perm)), &perm))
+}

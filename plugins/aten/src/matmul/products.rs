@@ -3,6 +3,7 @@
 use onnxport_sdk::prelude::*;
 
 use super::{matmul, swap_last};
+use crate::support::empty;
 
 /// The matrix product, with NumPy's rules for one and for more than two axes.
 #[lowering(
@@ -15,6 +16,9 @@ use super::{matmul, swap_last};
     multilinear
 )]
 fn product(cx: &Lower, a: Value, b: Value) -> Res<Value> {
+    if let Some(nothing) = empty(cx)? {
+        return Ok(nothing);
+    }
     let dtype = cx.result(0)?.dtype;
     Ok(matmul(cx, a, b, dtype))
 }

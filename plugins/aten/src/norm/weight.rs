@@ -2,6 +2,7 @@
 
 use onnxport_sdk::prelude::*;
 
+use crate::linalg::entries::Entries;
 use crate::reduce::vector_norm;
 
 /// `v * g / |v|`, with the norm over every axis but `dim`.
@@ -24,9 +25,12 @@ fn normalised(cx: &Lower, v: Value, g: Value, dim: i64) -> Res<(Value, Value)> {
 }
 
 /// The slices along `dim`, those with a larger p-norm shrunk to `maxnorm`.
-#[lowering("aten.renorm.default")]
-fn renorm(cx: &Lower, x: Value, p: f64, dim: Axis, maxnorm: f64) -> Res<Value> {
-    let axes: Vec<i64> = (0..cx.rank(x)? as i64).filter(|axis| *axis != dim.0 as i64).collect();
-    let norm = vector_norm(cx, x, p, &axes, true)?;
-    Ok(x * cx.select(cx.greater(norm, maxnorm), maxnorm / (norm + 1e-7), 1.0))
+#[lowering("aten.renorm.default", complex)]
+fn renorm(cx: &Lower, p: f64, dim: Axis, maxnorm: f64) -> Res<Value> {
+    let x = Entries::argument(cx, "x")?;
+    let axes: Vec<i64> = (0..cx.rank(x.re)? as i64).filter(|axis| *axis != dim.0 as i64).collect();
+    let sizes = if x.im.is_some() { x.sizes(cx) } else { x.re };
+    let norm = vector_norm(cx, sizes, p, &axes, true)?;
+    let factor = cx.select(cx.greater(norm, maxnorm), maxnorm / (norm + 1e-7), 1.0);
+    Ok(x.map(|part| part * factor).value(cx))
 }

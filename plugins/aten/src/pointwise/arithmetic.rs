@@ -2,6 +2,7 @@
 
 use onnxport_sdk::prelude::*;
 
+use crate::complex::Complex;
 use crate::support::{is_infinite, node, scaled, select};
 
 /// `alpha * x` for an operand; a constant is multiplied here.
@@ -165,8 +166,12 @@ fn ldexp(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
 #[lowering("aten.hypot.default", "prims.hypot.default")]
 fn hypot(cx: &Lower, a: Value, b: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    // The squares may be too large for the type where the root is not.
+    // The squares may be too large for the type where the root is not, and for float64 as well.
     let (a, b) = (cx.cast(a, DType::F64), cx.cast(b, DType::F64));
+    if dtype == DType::F64 {
+        let infinite = is_infinite(cx, a) | is_infinite(cx, b);
+        return Ok(cx.select(infinite, f64::INFINITY, Complex { re: a, im: b }.size(cx)));
+    }
     // The distance of an infinite number and NaN is infinite.
     let infinite = is_infinite(cx, a) | is_infinite(cx, b);
     Ok(cx.cast(select(cx, infinite, f64::INFINITY, cx.sqrt(a * a + b * b), DType::F64), dtype))

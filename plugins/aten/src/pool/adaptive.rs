@@ -3,8 +3,11 @@
 use onnxport_sdk::prelude::*;
 
 use super::Window;
+use super::dynamic::{self, Windows};
 use super::max::pooled;
 use crate::conv::{batched, per_axis};
+use crate::matmul::along;
+use crate::support::empty;
 
 /// The mean of the windows `floor(i * n / m) .. ceil((i + 1) * n / m)`: a global mean, a plain pool
 /// where `m` divides `n`, else a product with a matrix of weights for every axis.
@@ -19,6 +22,9 @@ fn adaptive_avg_pool(cx: &Lower, x: Value) -> Res<Value> {
     let sizes = Sizes::new(cx, x)?;
     if let Some(extents) = without_elements(cx)? {
         return Ok(cx.constant(cx.result(0)?.dtype, &extents, &[]));
+    }
+    if let Some(nothing) = empty(cx)? {
+        return Ok(nothing);
     }
     if sizes.outer.iter().all(|m| m.is(1)) {
         if cx.rank(x)? == sizes.spatial() + 2 {
@@ -36,8 +42,13 @@ fn adaptive_avg_pool(cx: &Lower, x: Value) -> Res<Value> {
     let mut y = x;
     for (i, (n, m)) in sizes.inner.iter().zip(&sizes.outer).enumerate() {
         if n != m {
-            let (Dim::Const(n), Dim::Const(m)) = (*n, *m) else { return Err(not_constant()) };
-            y = averaged(cx, y, sizes.lead + i, n, m)?;
+            y = match (*n, *m) {
+                (Dim::Const(n), Dim::Const(m)) => averaged(cx, y, sizes.lead + i, n, m)?,
+                (_, m) => {
+                    let windows = Windows::new(cx, cx.extent(x, sizes.lead + i), m);
+                    windows.averaged(cx, y, sizes.lead + i)?
+                }
+            };
         }
     }
     Ok(y)
@@ -70,16 +81,11 @@ fn adaptive_max_pool(cx: &Lower, x: Value) -> Res<Vec<Option<Value>>> {
     largest(cx, x, &sizes)
 }
 
-fn not_constant() -> Refusal {
-    Refusal::new("an adaptive pool to more than one window of an extent that is not constant")
-        .help("make the pooled dimensions static, or pool to an output size of 1")
-}
-
 /// The pooled extents before and after.
-struct Sizes {
-    lead: usize,
+pub(super) struct Sizes {
+    pub(super) lead: usize,
     inner: Vec<Dim>,
-    outer: Vec<Dim>,
+    pub(super) outer: Vec<Dim>,
 }
 
 impl Sizes {
@@ -149,12 +155,7 @@ fn averaged(cx: &Lower, x: Value, axis: usize, n: i64, m: i64) -> Res<Value> {
     if last {
         return Ok(cx.matmul(x, weights));
     }
-    if axis + 2 == rank {
-        return Ok(cx.matmul(weights, x));
-    }
-    let mut perm: Vec<usize> = (0..rank).collect();
-    perm.swap(axis, rank - 2);
-    Ok(cx.transpose(cx.matmul(weights, cx.transpose(x, &perm)), &perm))
+    along(cx, weights, x, axis)
 }
 
 /// The largest element of windows of any extents: every axis is gathered into windows, of which
@@ -163,7 +164,7 @@ fn largest(cx: &Lower, x: Value, sizes: &Sizes) -> Res<Vec<Option<Value>>> {
     let lead = sizes.lead;
     let constant = |dims: &[Dim]| dims.iter().map(|d| d.as_const()).collect::<Option<Vec<i64>>>();
     let (Some(inner), Some(outer)) = (constant(&sizes.inner), constant(&sizes.outer)) else {
-        return Err(not_constant());
+        return dynamic::largest(cx, x, sizes);
     };
     let mut windows = x;
     // For every window the places in the channel, from the first axis on.

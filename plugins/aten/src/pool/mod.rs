@@ -2,6 +2,7 @@
 
 mod adaptive;
 mod average;
+mod dynamic;
 mod fractional;
 mod max;
 mod unpool;

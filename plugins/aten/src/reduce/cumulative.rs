@@ -3,6 +3,9 @@
 use onnxport_sdk::prelude::*;
 
 use super::reduce;
+use crate::complex::Complex;
+use crate::linalg::entries::{Entries, repeat};
+use crate::support::is_infinite;
 
 /// The running sum along `dim`.
 #[lowering("aten.cumsum.default", parts)]
@@ -30,6 +33,33 @@ fn cumprod(cx: &Lower, x: Value, dim: Axis) -> Res<Value> {
 #[lowering("aten.logcumsumexp.default")]
 fn logcumsumexp(cx: &Lower, x: Value, dim: Axis) -> Res<Value> {
     running(cx, op::ReduceLogSumExp, x, dim, &Scalar::Float(f64::NEG_INFINITY))
+}
+
+/// The same of complex numbers, one by one as in PyTorch, which determines the multiple of 2 pi in the imaginary part.
+#[lowering("aten.logcumsumexp.default", complex)]
+fn complex_logcumsumexp(cx: &Lower, x: Value, dim: Axis) -> Res<Value> {
+    let x = Entries::of_pairs(cx, x);
+    let (axis, rank) = (dim.0 as i64, cx.rank(x.re)?);
+    if rank == 0 {
+        return Ok(x.value(cx));
+    }
+    let count = cx.extent(x.re, dim.0);
+    let behind: Vec<i64> = (1..rank as i64 - axis).collect();
+    let places = cx.unsqueeze(cx.range(cx.int(0), cx.squeeze(count, &[0]), cx.int(1)), &behind);
+    let zero = cx.reduce(op::ReduceSum, x.re * 0.0, &[axis], false);
+    let none = Entries { re: zero * 0.0 + f64::NEG_INFINITY, im: Some(zero) };
+    let [sums, _] = repeat(cx, count, [x, none], |k, [sums, last]| {
+        let own = x.gather(cx, k, axis);
+        let first = cx.greater_equal(own.re, last.re);
+        let (larger, smaller) = (own.or(cx, first, last), last.or(cx, first, own));
+        // Nothing is added to what is infinite.
+        let re = cx.select(is_infinite(cx, smaller.re), smaller.re, smaller.re - larger.re);
+        let difference = Complex { re, im: (smaller - larger).complex().im };
+        let next = larger + difference.exp(cx).log1p(cx)?.into();
+        let stored = next.map(|part| cx.unsqueeze(part, &[axis]));
+        Ok([stored.or(cx, cx.equal(places, k), sums), next])
+    })?;
+    Ok(sums.value(cx))
 }
 
 /// The running maximum along `dim` and the place of the last such.

@@ -3,7 +3,7 @@
 use onnxport_sdk::prelude::*;
 
 use super::{axes_of, reduce};
-use crate::linalg::spectral::singular_values;
+use crate::linalg::singular_values;
 use crate::support::full;
 
 /// `sum(|x|^p)^(1/p)` over `axes` (all, where there are none), with the limits for 0 and infinity.
@@ -131,7 +131,7 @@ fn of_singular_values(
     }
     let others = (0..rank).filter(|axis| *axis != rows && *axis != columns);
     let perm: Vec<usize> = others.chain([rows, columns]).collect();
-    let values = singular_values(cx, cx.transpose(x, &perm))?;
+    let values = singular_values(cx, cx.transpose(x, &perm).into())?;
     let norm = reduce(cx, op, values, &[-1], false)?;
     let (first, last) = (rows.min(columns) as i64, rows.max(columns) as i64);
     Ok(if keepdim { cx.unsqueeze(norm, &[first, last]) } else { norm })

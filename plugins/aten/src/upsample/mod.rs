@@ -1,5 +1,6 @@
 //! Resampling.
 
+mod exact;
 mod grid;
 mod nearest;
 mod resize;

@@ -2,6 +2,7 @@
 
 use onnxport_sdk::prelude::*;
 
+use super::exact::Filter;
 use super::resize::Sizes;
 
 /// Interpolation between the nearest two elements of every axis.
@@ -38,6 +39,11 @@ fn interpolated(cx: &Lower, x: Value, mode: &'static str, corners: bool) -> Res<
         return Ok(x);
     }
     let antialias = cx.target().contains("_aa.");
+    // `Resize` computes positions in float32, and smooths between aligned corners otherwise than PyTorch.
+    if let Some(extents) = sizes.constant().filter(|_| dtype == DType::F64 || (antialias && corners)) {
+        let filter = Filter { cubic: mode == "cubic", corners, antialias };
+        return filter.resampled(cx, x, &sizes, &extents);
+    }
     if antialias && corners {
         return Err("`antialias` with aligned corners weighs other elements in ONNX".into());
     }

@@ -24,9 +24,15 @@ pub(super) fn sort(graph: &Graph, opset: i64, mut value: ValueId) -> Option<(Nod
     }
 }
 
-/// Whether `value` is what the sort `node` gives as its values, as they are.
+/// Whether `value` is what the sort `node` gives as its values, as they are, or what its indices select.
 pub(super) fn is_sorted_by(graph: &Graph, value: ValueId, node: NodeId) -> bool {
-    matches!(graph.values[value].def, Def::Node(id, 0) if id == node)
+    let Def::Node(id, 0) = graph.values[value].def else { return false };
+    let selected = || {
+        let gather = graph.nodes.find(id).filter(|n| n.domain.is_empty() && n.op == "GatherElements")?;
+        let indices = gather.inputs.get(1).copied().flatten()?;
+        Some(matches!(graph.values[indices].def, Def::Node(id, 1) if id == node))
+    };
+    id == node || selected() == Some(true)
 }
 
 /// Whether the indices `got`, the bytes of a tensor like `indices`, select the keys that the program's `values` and

@@ -25,6 +25,8 @@ TOLERANCES = {
     torch.float16: (1e-2, 1e-3),
     torch.bfloat16: (4e-2, 1e-2),
 }
+# Types in which PyTorch's own results may be further from the exact ones than the tolerance.
+COARSE = {torch.float16, torch.bfloat16}
 # Results that hold memory as it was.
 UNINITIALISED = {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty"} | {
     "new_empty_strided",
@@ -137,7 +139,9 @@ def difference(sample: Sample, actual: list[Tensor], expected: list[Tensor]) -> 
         try:
             torch.testing.assert_close(got, right, rtol=rtol, atol=atol, equal_nan=True)
         except AssertionError as error:
-            return " ".join(str(error).split())
+            if right.dtype not in COARSE or not _is_nearer(sample, actual, expected):
+                return " ".join(str(error).split())
+            return ""
     return ""
 
 
@@ -146,6 +150,31 @@ def _typed(got: Tensor, right: Tensor) -> Tensor:
     if right.is_complex() and not got.is_complex():
         return torch.complex(got[..., 0], got[..., 1])
     return got
+
+
+def _is_nearer(sample: Sample, actual: list[Tensor], expected: list[Tensor]) -> bool:
+    """Tell whether all elements are as near to the float64 result as PyTorch's."""
+    try:
+        exact = _eager(sample.widened())
+    except Exception:
+        return False
+    if [tensor.shape for tensor in exact] != [tensor.shape for tensor in expected]:
+        return False
+    for got, right, truth in zip(actual, expected, exact, strict=True):
+        if right.dtype not in COARSE:
+            if not torch.equal(got, right):
+                return False
+            continue
+        # The truth as far as the type can hold it.
+        held = truth.to(right.dtype).double()
+        rtol, atol = TOLERANCES[right.dtype]
+        near = (got.double() - held).abs() <= (
+            right.double() - held
+        ).abs() + atol + rtol * held.abs()
+        same = (got.double() == held) | (got.isnan() & held.isnan())
+        if not bool((near | same).all()):
+            return False
+    return True
 
 
 def _evaluated(program: Any) -> Verdict:

@@ -6,11 +6,12 @@ random numbers is seeded for each operator.
 
 from __future__ import annotations
 
+import copy
 import functools
 import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -99,6 +100,18 @@ class Sample:
     def id(self) -> str:
         """The name of the sample."""
         return f"{self.kind}/{self.name}/{self.index}"
+
+    def widened(self) -> Sample:
+        """Return the sample in float64."""
+
+        def wide(leaf: Any) -> Any:
+            floating = isinstance(leaf, Tensor) and leaf.is_floating_point()
+            return leaf.double() if floating else leaf
+
+        tensors, kwargs = pytree.tree_map(wide, (self.tensors, self.kwargs))
+        return replace(
+            self, module=copy.deepcopy(self.module).double(), tensors=tensors, kwargs=kwargs
+        )
 
 
 def full_name(op: OpInfo) -> str:

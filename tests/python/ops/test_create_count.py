@@ -1,6 +1,6 @@
 import torch
 
-from tests.python.ops.harness import c64, case, f32, i64, suite
+from tests.python.ops.harness import boolean, c64, case, f32, i64, suite
 
 test_ops = suite(
     __file__,
@@ -85,6 +85,13 @@ test_ops = suite(
         case("aten.dropout.default", lambda x: torch.dropout(x, 0.5, True), f32(9)),
         case("aten.native_dropout.default", lambda x: torch.native_dropout(x, 0.5, False), f32(9)),
         case("aten.exponential_.default", lambda x: (x + 1).exponential_(2.0), f32(9)),
+        case("aten.cauchy_.default", lambda x: (x + 1).cauchy_(2.0, 3.0), f32(9)),
+        case("aten.geometric_.default", lambda x: (x + 1).geometric_(0.3), f32(9)),
+        case(
+            "aten.native_dropout_backward.default",
+            lambda x, mask: torch.ops.aten.native_dropout_backward(x, mask, 2.0),
+            *(i64(9), boolean(9)),
+        ),
         case("aten.uniform_.default", lambda x: (x + 1).uniform_(2.0, 3.0), f32(9)),
         case("aten.normal_.default", lambda x: (x + 1).normal_(2.0, 3.0), f32(9)),
         case(

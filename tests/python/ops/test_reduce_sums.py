@@ -2,6 +2,11 @@ import torch
 
 from tests.python.ops.harness import boolean, case, f32, f64, i32, i64, suite, u8
 
+NAN, INF = float("nan"), float("inf")
+EXTREME = torch.tensor(
+    [[1.0, NAN, INF, NAN, -INF], [-INF, -INF, 2.0, INF, 0.0], [INF, -1.0, NAN, 3.0, -INF]]
+)
+
 test_ops = suite(
     __file__,
     [
@@ -40,6 +45,20 @@ test_ops = suite(
         case("aten.max.dim", lambda x: torch.max(x, 1), f32(3, 4), dynamic=True),
         case("aten.min.dim", lambda x: torch.min(x, 0, keepdim=True), i64(3, 4)),
         case("aten.max.dim", lambda x: torch.max(x, 0), f32(), id="scalar"),
+        case("aten.max.dim", lambda x: torch.max(x, 1), EXTREME, dynamic=True, id="nan"),
+        case("aten.min.dim", lambda x: torch.min(x, 1), EXTREME, id="nan"),
+        case("aten.amax.default", lambda x: x.amax(1, keepdim=True), EXTREME, id="nan"),
+        case("aten.aminmax.default", lambda x: x.aminmax(), EXTREME, id="nan"),
+        case("aten.cummax.default", lambda x: x.cummax(1), EXTREME, id="nan"),
+        case("aten.cummin.default", lambda x: x.cummin(0), EXTREME, id="nan"),
+        case("aten.logsumexp.default", lambda x: x.logsumexp(1), EXTREME, id="nan"),
+        case("aten.norm.ScalarOpt_dim", lambda x: x.norm(INF, 1), EXTREME, id="nan"),
+        case(
+            "aten.cumprod.default",
+            lambda x: x.cumprod(0),
+            torch.tensor([1e30, 1e30, 1e-30]),
+            id="wide",
+        ),
         case("aten.max.dim", lambda x: torch.max(x, 0), boolean(3, 4), id="bool"),
         case("aten.aminmax.default", lambda x: torch.aminmax(x), f32(3, 4)),
         case(

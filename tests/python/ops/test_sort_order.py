@@ -4,6 +4,13 @@ from tests.python.ops.harness import boolean, case, f16, f32, i64, suite
 
 NAN = torch.tensor([[1.0, float("nan"), 3.0], [2.0, 5.0, 4.0]])
 ROW = ({0: torch.export.Dim.DYNAMIC},)
+EXTREME = torch.tensor(
+    [
+        [1.0, float("nan"), float("inf"), float("nan"), -float("inf")],
+        [-float("inf"), -float("inf"), 2.0, float("inf"), 0.0],
+        [float("inf"), -1.0, float("nan"), 3.0, -float("inf")],
+    ]
+)
 
 test_ops = suite(
     __file__,
@@ -19,6 +26,13 @@ test_ops = suite(
             dynamic=True,
         ),
         case("aten.topk.default", lambda x: x.topk(1), f32(), id="scalar"),
+        case("aten.topk.default", lambda x: x.topk(4)[0], EXTREME, id="nan"),
+        case(
+            "aten.topk.default", lambda x: x.topk(4, largest=False)[0], EXTREME, id="nan_smallest"
+        ),
+        case("aten.sort.stable", lambda x: x.sort(stable=True), EXTREME, dynamic=True, id="nan"),
+        case("aten.sort.stable", lambda x: x.sort(stable=True), EXTREME.half(), id="nan_f16"),
+        case("aten.kthvalue.default", lambda x: x.kthvalue(4), EXTREME, id="nan"),
         case("aten.topk.default", lambda x: x.topk(2)[0], f16(3, 5), id="f16"),
         case("aten.sort.default", lambda x: x.sort(), f32(3, 5), dynamic=True),
         case(

@@ -47,6 +47,8 @@ def computed(function, *tensors):
         (special.i1e, TINY.abs() * 20, 2e-6),
         (special.i1e, torch.linspace(0.05, 300.0, 500), 2e-6),
         (special.i0e, torch.linspace(0.0, 300.0, 500), 2e-6),
+        (special.scaled_modified_bessel_k0, torch.logspace(-30, 4, 500), 3e-7),
+        (special.scaled_modified_bessel_k1, torch.logspace(-30, 4, 500), 3e-7),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )

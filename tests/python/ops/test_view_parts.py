@@ -222,6 +222,12 @@ test_ops = suite(
             dynamic=({2: torch.export.Dim.DYNAMIC},),
         ),
         case("aten.pixel_shuffle.default", lambda x: F.pixel_shuffle(x, 2), i32(8, 3, 4), id="int"),
+        case(
+            "aten.pixel_shuffle.default",
+            lambda x: F.pixel_shuffle(x, 2),
+            f32(1, 0, 4, 4),
+            id="empty",
+        ),
         case("aten.pixel_unshuffle.default", lambda x: F.pixel_unshuffle(x, 2), f32(1, 2, 6, 4)),
         case("aten.channel_shuffle.default", lambda x: F.channel_shuffle(x, 2), f32(1, 4, 3, 3)),
         case("aten.as_strided.default", lambda x: x.as_strided((2, 2), (1, 2), 1), f32(3, 3)),

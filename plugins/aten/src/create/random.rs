@@ -153,6 +153,23 @@ fn log_normal(cx: &Lower, mean: f64, std: f64) -> Res<Value> {
     Ok(cx.exp(normal_of(cx, mean, std)?))
 }
 
+/// Cauchy: `median + sigma * tan(pi * (u - 1/2))` with `u` uniform.
+#[lowering("aten.cauchy.default")]
+fn cauchy(cx: &Lower, median: f64, sigma: f64) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let angle = (uniform_in(cx, 0.0, 1.0)? - 0.5) * std::f64::consts::PI;
+    Ok(cx.cast(cx.op(op::Tan).input(angle).one() * sigma + median, dtype))
+}
+
+/// How many trials of probability `p` it takes until one succeeds: `ceil(log(u) / log(1 - p))` with `u` uniform.
+#[lowering("aten.geometric.default")]
+fn geometric(cx: &Lower, p: f64) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let u = uniform_in(cx, f64::from(f32::MIN_POSITIVE), 1.0)?;
+    let trials = cx.ceil(cx.log(u) / (-p).ln_1p());
+    Ok(cx.cast(cx.clip(trials, Some(cx.float(1.0, drawn_type(dtype))), None), dtype))
+}
+
 /// Indices drawn by the weights of the last axis. Without replacement they are those of the largest
 /// `weight / e` with `e` exponential, which draws one after the other without replacement.
 #[lowering("aten.multinomial.default")]
@@ -170,6 +187,13 @@ fn multinomial(cx: &Lower, x: Value, num_samples: i64, replacement: bool) -> Res
     let keys = x / -cx.log(cx.op(op::RandomUniformLike).input(x).low(low).high(1.0).one());
     let [_, indices] = cx.op(op::TopK).input(keys).input(cx.ints(&[num_samples])).outs::<2>();
     Ok(indices)
+}
+
+/// The gradient of elements that stayed, scaled; 0 for the others.
+#[lowering("aten.native_dropout_backward.default")]
+fn dropout_backward(cx: &Lower, grad_output: Value, mask: Value, scale: f64) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    Ok(cx.cast(grad_output, dtype) * (cx.cast(mask, dtype) * scale))
 }
 
 /// Zero with probability `p`, else scaled by `1 / (1 - p)`, in training; else as it is. The second

@@ -146,12 +146,21 @@ fn addcdiv(cx: &Lower, x: Value, tensor1: Value, tensor2: Value, value: Scalar) 
     Ok(x + term)
 }
 
-/// `self + weight * (end - self)`.
+/// `self + weight * (end - self)`, from the nearer end as in PyTorch.
 #[lowering("aten.lerp.Scalar", "aten.lerp.Tensor")]
 fn lerp(cx: &Lower, x: Value, end: Value, weight: Operand) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    let (x, end, weight) = (cx.cast(x, dtype), cx.cast(end, dtype), cx.operand(&weight, dtype));
-    Ok(x + (end - x) * weight)
+    let (x, end) = (cx.cast(x, dtype), cx.cast(end, dtype));
+    if let Operand::Number(number) = &weight
+        && let Some(weight) = number.as_f64()
+    {
+        let near = weight.abs() < 0.5;
+        return Ok(if near { x + (end - x) * weight } else { end - (end - x) * (1.0 - weight) });
+    }
+    let weight = cx.operand(&weight, dtype);
+    let difference = end - x;
+    let (near, far) = (x + difference * weight, end - difference * (1.0 - weight));
+    Ok(cx.select(cx.less(cx.abs(weight), 0.5), near, far))
 }
 
 /// `self * 2 ^ other`.

@@ -3,7 +3,7 @@
 
 use onnxport_sdk::prelude::*;
 
-use crate::support::{empty, node, polynomial, select};
+use crate::support::{empty, is_infinite, node, polynomial, select};
 
 /// The cosines at the midpoints of `count` parts of the angle from 0 to `end`.
 fn cosines(count: u32, end: f64) -> Vec<f64> {
@@ -32,7 +32,9 @@ fn bessel(cx: &Lower, x: Value, op: impl Operator<'static>) -> Res<Value> {
     let share = |c: &f64| if op.is(op::Sinh) { *c } else { 1.0 } / f64::from(count);
     let weights: Vec<f64> = cosines.iter().map(share).collect();
     let dtype = cx.result(0)?.dtype;
-    Ok(cx.cast(cx.matmul(node(cx, op, &[product], kernel), cx.numbers(&weights, kernel)), dtype))
+    let mean = cx.matmul(node(cx, op, &[product], kernel), cx.numbers(&weights, kernel));
+    // PyTorch divides two infinities.
+    Ok(cx.cast(cx.select(is_infinite(cx, x), f64::NAN, mean), dtype))
 }
 
 /// The modified Bessel function of the first kind, of order 0.

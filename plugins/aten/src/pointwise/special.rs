@@ -143,16 +143,19 @@ fn ndtri(cx: &Lower, x: Value) -> Res<Value> {
     Ok(cx.select(cx.less(cx.abs(centred), 0.425), centre, outside))
 }
 
-/// `log(x / (1 - x))`, with `x` clamped to `[eps, 1 - eps]` where `eps` is given.
+/// `log(x / (1 - x))`, with `x` raised to `eps` or else lowered to `1 - eps`, where `eps` is given.
 #[lowering("aten.logit.default", "aten.special_logit.default")]
 fn logit(cx: &Lower, x: Value, eps: Option<f64>) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let mut x = cx.cast(x, dtype);
     if let Some(eps) = eps.filter(|e| *e >= 0.0) {
-        if eps > 0.5 {
-            return Err("an `eps` above a half leaves no numbers between its bounds".into());
-        }
-        x = cx.clamp(x, eps, 1.0 - eps);
+        x = if eps > 0.5 {
+            // The bounds are in the wrong order, and the lower one comes first.
+            let lowered = select(cx, cx.greater(x, 1.0 - eps), 1.0 - eps, x, dtype);
+            select(cx, cx.less(x, eps), eps, lowered, dtype)
+        } else {
+            cx.clamp(x, eps, 1.0 - eps)
+        };
     }
     Ok(cx.log(x / (1.0 - x)))
 }

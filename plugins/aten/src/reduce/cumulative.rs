@@ -2,6 +2,7 @@
 
 use onnxport_sdk::prelude::*;
 
+use super::extremes::extreme;
 use super::reduce;
 use crate::complex::Complex;
 use crate::linalg::entries::{Entries, repeat};
@@ -22,11 +23,14 @@ fn cumsum(cx: &Lower, x: Value, dim: Axis) -> Res<Value> {
     Ok(cx.cast(cx.op(op::CumSum).input(cx.cast(x, compute)).input(cx.int(dim.0 as i64)).one(), dtype))
 }
 
-/// The running product along `dim`.
+/// The running product along `dim`. PyTorch multiplies in `f64`, so that a product may leave the range of the type and
+/// return.
 #[lowering("aten.cumprod.default")]
 fn cumprod(cx: &Lower, x: Value, dim: Axis) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    running(cx, op::ReduceProd, cx.cast(x, dtype), dim, &Scalar::Int(1))
+    let compute = if dtype.is_float() { DType::F64 } else { dtype };
+    let product = running(cx, op::ReduceProd, cx.cast(cx.cast(x, dtype), compute), dim, &Scalar::Int(1))?;
+    Ok(cx.cast(product, dtype))
 }
 
 /// The logarithm of the running sum of exponentials along `dim`.
@@ -123,16 +127,26 @@ fn running_extreme(cx: &Lower, x: Value, dim: Axis, largest: bool) -> Res<(Value
     };
     let prefixes = prefixes(cx, cx.cast(x, compute), dim, &neutral)?;
     let axis = dim.0 as i64 + 1;
-    let values = reduce(
-        cx,
-        if largest { op::ReduceMax.named() } else { op::ReduceMin.named() },
-        prefixes,
-        &[axis],
-        false,
-    )?;
-    let node = cx.op(if largest { op::ArgMax.named() } else { op::ArgMin.named() }).input(prefixes);
-    let places = node.int("axis", axis).int("keepdims", 0).int("select_last_index", 1).one();
-    Ok((cx.cast(values, dtype), places))
+    let op = if largest { op::ReduceMax.named() } else { op::ReduceMin.named() };
+    let values = extreme(cx, op, prefixes, &[axis], false)?;
+    let last = |op: op::Named<'static>, x| {
+        cx.op(op).input(x).int("axis", axis).int("keepdims", 0).int("select_last_index", 1).one()
+    };
+    let places = last(if largest { op::ArgMax.named() } else { op::ArgMin.named() }, prefixes);
+    // Beyond its index, a prefix holds the neutral element, which may be the extreme itself.
+    let places = cx.min(places, indices(cx, x, dim)?);
+    if dtype.kind() != Kind::Float {
+        return Ok((cx.cast(values, dtype), places));
+    }
+    let nan = last(op::ArgMax.named(), cx.cast(cx.is_nan(prefixes), DType::U8));
+    Ok((cx.cast(values, dtype), cx.select(cx.is_nan(values), nan, places)))
+}
+
+/// The indices along `dim`, in a column that broadcasts over the later axes.
+fn indices(cx: &Lower, x: Value, dim: Axis) -> Res<Value> {
+    let after = (cx.rank(x)? - dim.0 - 1) as i64;
+    let (extent, zero, one) = (cx.squeeze(cx.extent(x, dim.0), &[0]), cx.int(0), cx.int(1));
+    Ok(cx.unsqueeze(cx.range(zero, extent, one), &(1..=after).collect::<Vec<_>>()))
 }
 
 /// Along a new axis after `dim`, the elements up to each index, and `neutral` beyond: ONNX has no
@@ -146,8 +160,7 @@ fn prefixes(cx: &Lower, x: Value, dim: Axis, neutral: &Scalar) -> Res<Value> {
         let shape = [vec![n as u64; 2], vec![1; after]].concat();
         cx.numbers_shaped(&elements, &shape, DType::Bool)
     } else {
-        let (extent, zero, one) = (cx.squeeze(cx.extent(x, axis), &[0]), cx.int(0), cx.int(1));
-        let columns = cx.unsqueeze(cx.range(zero, extent, one), &(1..=after as i64).collect::<Vec<_>>());
+        let columns = indices(cx, x, dim)?;
         cx.less_equal(columns, cx.unsqueeze(columns, &[1]))
     };
     Ok(cx.select(reached, cx.unsqueeze(x, &[axis as i64]), cx.number(neutral, dtype)))

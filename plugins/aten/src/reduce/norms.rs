@@ -2,6 +2,7 @@
 
 use onnxport_sdk::prelude::*;
 
+use super::extremes::extreme;
 use super::{axes_of, reduce};
 use crate::linalg::singular_values;
 use crate::support::full;
@@ -18,7 +19,7 @@ pub(crate) fn vector_norm(cx: &Lower, x: Value, p: f64, axes: &[i64], keepdim: b
     }
     let magnitude = cx.abs(x);
     if p.is_infinite() {
-        return reduce(
+        return extreme(
             cx,
             if p > 0.0 { op::ReduceMax.named() } else { op::ReduceMin.named() },
             magnitude,
@@ -102,7 +103,7 @@ fn matrix_norm(cx: &Lower, x: Value, ord: f64, axes: &[i64], keepdim: bool) -> R
     }
     let sums = reduce(cx, op::ReduceL1, x, &[summed], keepdim)?;
     let compared = if keepdim || compared < summed { compared } else { compared - 1 };
-    reduce(
+    extreme(
         cx,
         if ord > 0.0 { op::ReduceMax.named() } else { op::ReduceMin.named() },
         sums,

@@ -2,6 +2,7 @@
 
 use onnxport_sdk::prelude::*;
 
+use super::extremes::unless_nan;
 use super::reduce;
 
 /// `exp(x) / sum(exp(x))` along `dim`.
@@ -20,7 +21,9 @@ fn log_softmax(cx: &Lower, x: Value, dim: Axis) -> Res<Value> {
 #[lowering("aten.logsumexp.default", "aten.special_logsumexp.default")]
 fn logsumexp(cx: &Lower, x: Value, dim: Axes, keepdim: bool) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    reduce(cx, op::ReduceLogSumExp, cx.cast(x, dtype), &dim.ints(), keepdim)
+    let (x, axes) = (cx.cast(x, dtype), dim.ints());
+    // Runtimes subtract the largest element first, and may take another for it than NaN.
+    unless_nan(cx, reduce(cx, op::ReduceLogSumExp, x, &axes, keepdim)?, x, &axes, keepdim)
 }
 
 /// The operator has at least one axis, so that a 0-d operand gets one.

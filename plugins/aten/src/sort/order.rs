@@ -1,26 +1,40 @@
 //! Sorting: `TopK` over a whole axis. Among equals the earlier comes first, so every sort is stable.
-//! PyTorch puts NaN above every number; ONNX gives it no place.
+//! PyTorch puts NaN above every number, ONNX nowhere, so that floating-point numbers are sorted by a key.
 
 use onnxport_sdk::prelude::*;
+
+/// Numbers in the order of `x` that `TopK` sorts: infinity for NaN, and the largest finite one for infinity.
+fn key(cx: &Lower, x: Value) -> Res<Value> {
+    let wide = match cx.dtype(x)? {
+        DType::Bool => DType::U8,
+        DType::U64 => DType::I64,
+        DType::F16 | DType::BF16 => DType::F32,
+        other => other,
+    };
+    let number = cx.cast(x, wide);
+    let largest = match wide {
+        DType::F32 => f64::from(f32::MAX),
+        DType::F64 => f64::MAX,
+        _ => return Ok(number),
+    };
+    let finite = cx.min(number, cx.float(largest, wide));
+    Ok(cx.select(cx.is_nan(x), f64::INFINITY, finite))
+}
 
 /// The `k` largest or smallest elements along `axis`, in order, and their positions.
 pub(super) fn top(cx: &Lower, x: Value, k: Value, axis: usize, largest: bool) -> Res<(Value, Value)> {
     let dtype = cx.dtype(x)?;
-    let wide = match dtype {
-        DType::Bool => DType::U8,
-        DType::U64 => DType::I64,
-        other => other,
+    let single = cx.rank(x)? == 0;
+    let x = if single { cx.unsqueeze(x, &[0]) } else { x };
+    let axis = axis as i64;
+    let node = cx.op(op::TopK).input(key(cx, x)?).input(k).axis(axis).largest(largest);
+    let [keys, indices] = node.outs();
+    let values = if dtype.kind() == Kind::Float {
+        cx.op(op::GatherElements).input(x).input(indices).axis(axis).one()
+    } else {
+        cx.cast(keys, dtype)
     };
-    let x = cx.cast(x, wide);
-    if cx.rank(x)? == 0 {
-        let x = cx.unsqueeze(x, &[0]);
-        let node = cx.op(op::TopK).input(x).input(k).axis(0).largest(largest);
-        let [values, indices] = node.outs();
-        return Ok((cx.squeeze(cx.cast(values, dtype), &[0]), cx.squeeze(indices, &[0])));
-    }
-    let node = cx.op(op::TopK).input(x).input(k).axis(axis as i64).largest(largest);
-    let [values, indices] = node.outs();
-    Ok((cx.cast(values, dtype), indices))
+    if single { Ok((cx.squeeze(values, &[0]), cx.squeeze(indices, &[0]))) } else { Ok((values, indices)) }
 }
 
 /// The extent of `axis`, or 1 for a tensor without axes.

@@ -8,6 +8,9 @@ use crate::support::empty;
 /// `[…, C r², H, W]` as `[…, C, H r, W r]`: channel `c r² + i r + j` is pixel `(i, j)` of a block.
 #[lowering("aten.pixel_shuffle.default", parts)]
 fn pixel_shuffle(cx: &Lower, x: Value, upscale_factor: i64) -> Res<Value> {
+    if let Some(empty) = empty(cx)? {
+        return Ok(empty);
+    }
     let (shape, r) = (cx.shape(x)?, upscale_factor);
     if shape.len() == 4 {
         return Ok(cx.op(op::DepthToSpace).input(x).blocksize(r).mode("CRD").one());

@@ -13,7 +13,7 @@ use onnxport_core::optimise::{Level, OptimiseOptions};
 use onnxport_core::pipeline::{self, ConvertOptions};
 use onnxport_core::program::Program;
 use onnxport_core::{Report, ops};
-use onnxport_ir::ops::{Limits, Value};
+use onnxport_ir::ops::{Limits, Traits, Value, traits};
 
 use crate::files::{Sections, at};
 use crate::legalise::type_block;
@@ -86,6 +86,10 @@ fn programs_are_right_at_older_opsets_or_refused() {
             let mut random = Random(number as u64);
             weigh(&mut program, &mut random);
             let Ok(newer) = convert(&program, 18) else { continue };
+            // Two runs draw different numbers.
+            if newer.graph.nodes.iter().any(|(_, node)| traits(node).has(Traits::RANDOM)) {
+                continue;
+            }
             let drawn = sizes(&newer, &mut random);
             let size = |symbol: onnxport_core::sym::SymId| drawn.get(symbol.index()).copied();
             let given = values(&newer, &size, false, &mut random);

@@ -12,13 +12,13 @@ use crate::tensor::DType;
 
 /// The body of the form for `node`, as in the files of forms; `None` where it has none.
 pub(super) fn body(graph: &Graph, node: &Node, schema: &OpSchema) -> Option<String> {
-    let site = Site::new(graph, node, schema)?;
-    match node.op.as_str() {
-        "Conv" => site.convolution(),
-        "ConvTranspose" => site.transposed(),
-        "AveragePool" => site.mean(),
-        _ => None,
-    }
+    let write = match node.op.as_str() {
+        "Conv" => Site::convolution,
+        "ConvTranspose" => Site::transposed,
+        "AveragePool" => Site::mean,
+        _ => return None,
+    };
+    write(&Site::new(graph, node, schema)?)
 }
 
 /// A node and how its window moves.
@@ -35,8 +35,7 @@ struct Site<'a> {
 
 impl<'a> Site<'a> {
     fn new(graph: &'a Graph, node: &'a Node, schema: &'a OpSchema) -> Option<Self> {
-        let windowed = ["Conv", "ConvTranspose", "AveragePool"].contains(&node.op.as_str());
-        let x = node.inputs.first().copied().flatten().filter(|_| windowed)?;
+        let x = node.inputs.first().copied().flatten()?;
         let plain = |name: &str| matches!(node.attr(name), None | Some(Attr::Int(0)));
         let placed = match node.attr("auto_pad") {
             None => true,
@@ -182,7 +181,7 @@ impl<'a> Site<'a> {
         let windows = text.windows("x", &extents, self);
         let axes = text.ints(&(0..self.kernel.len() as i64).map(|i| 2 + 2 * i).collect::<Vec<_>>());
         let sum = text.node(&format!("ReduceSum(%{windows}, %{axes}) {{keepdims = 0}}"));
-        let counted = self.int("count_include_pad").unwrap_or(0) == 1 || self.pads.iter().all(|n| *n == 0);
+        let counted = self.int("count_include_pad") == Some(1) || self.pads.iter().all(|n| *n == 0);
         let count = if counted {
             text.float(self.kernel.iter().product::<i64>() as f64)
         } else {

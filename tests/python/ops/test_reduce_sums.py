@@ -52,7 +52,7 @@ test_ops = suite(
         case("aten.cummax.default", lambda x: x.cummax(1), EXTREME, id="nan"),
         case("aten.cummin.default", lambda x: x.cummin(0), EXTREME, id="nan"),
         case("aten.logsumexp.default", lambda x: x.logsumexp(1), EXTREME, id="nan"),
-        case("aten.norm.ScalarOpt_dim", lambda x: x.norm(INF, 1), EXTREME, id="nan"),
+        case("aten.linalg_vector_norm.default", lambda x: x.norm(INF, 1), EXTREME, id="nan"),
         case(
             "aten.cumprod.default",
             lambda x: x.cumprod(0),

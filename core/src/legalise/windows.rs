@@ -77,7 +77,7 @@ impl<'a> Site<'a> {
 
     fn ints(&self, name: &str) -> Option<Vec<i64>> {
         match stated(self.node, self.schema, name)? {
-            Attr::Ints(ints) => Some(ints.to_vec()),
+            Attr::Ints(ints) => Some(ints.clone()),
             _ => None,
         }
     }
@@ -115,6 +115,7 @@ impl<'a> Site<'a> {
     }
 
     /// The convolution of `x`, with zeros between its elements, with the kernel in reverse.
+    #[expect(clippy::indexing_slicing, reason = "lists have an entry for each axis, as `Site::new` checks")]
     fn transposed(&self) -> Option<String> {
         let (mut text, weight, group) = (Text::default(), self.weight()?, self.int("group")?);
         let names = self.inputs(&mut text)?;
@@ -258,6 +259,7 @@ impl Text {
     }
 
     /// The windows of `x`, `[N, C, kernel 1, windows 1, kernel 2, windows 2, ..]`.
+    #[expect(clippy::indexing_slicing, reason = "lists have an entry for each axis, as `Site::new` checks")]
     fn windows(&mut self, x: &str, extents: &[Option<i64>], site: &Site<'_>) -> String {
         let mut x = x.to_owned();
         let (before, after) = site.pads.split_at(site.kernel.len());

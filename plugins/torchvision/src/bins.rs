@@ -31,7 +31,7 @@ impl Bins {
             let corner = |index: i64| rounded(cx, cx.slice(rois, 1, index, index + 1, 1) * scale);
             let (start, end) = (corner(first), corner(first + 2));
             let size = cx.max(end - start + f64::from(u8::from(inclusive)), 1.0);
-            Ok::<_, Refusal>(mask(cx, start, size / count as f64, cx.extent(input, axis), count, inclusive)?)
+            mask(cx, start, size / count as f64, cx.extent(input, axis), count, inclusive)
         };
         Ok(Self { maps, rows: axis(2, 2, bins[0])?, columns: axis(3, 1, bins[1])? })
     }

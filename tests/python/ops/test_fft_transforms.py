@@ -95,7 +95,5 @@ test_ops = suite(
         case("aten.fft_irfft2.default", fft.irfft2, c64(3, 4, 5), id="dynamic", dynamic=True),
         case("aten.fft_irfftn.default", fft.irfftn, c64(3, 4, 5), id="dynamic", dynamic=True),
         case("aten.fft_hfft.default", fft.hfft, c64(3, 5), id="dynamic", dynamic=True),
-        case("aten.fft_hfft2.default", fft.hfft2, c64(3, 4, 5), id="dynamic", dynamic=True),
-        case("aten.fft_hfftn.default", fft.hfftn, c64(4, 3), id="all", dynamic=True),
     ],
 )

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 import torch
-import torch.nn.functional as F
 from torch import nn
 
 from tests.python.onnx_runtime import ConvertError, convert
@@ -33,18 +32,13 @@ def out(x):
     return z
 
 
-def corners(x):
-    return F.interpolate(x, (4, 3), mode="bilinear", antialias=True, align_corners=True)
-
-
 @pytest.mark.parametrize(
     ("function", "inputs", "reason"),
     [
         (Shared(), (torch.ones(4),), "`part` shows the same memory"),
         (out, (torch.ones(3, 3),), "`self` and `out` show the same memory"),
-        (corners, (torch.rand(1, 1, 8, 9),), "`antialias` with aligned corners"),
     ],
-    ids=["shared buffers", "out", "corners"],
+    ids=["shared buffers", "out"],
 )
 def test_refused(tmp_path: Path, function, inputs, reason: str) -> None:
     """The conversion fails and says why."""

@@ -159,7 +159,7 @@ struct Columns {
 }
 
 impl Blocks {
-    fn columns(&self, cx: &Lower, k: Value, second: Value) -> Res<Columns> {
+    fn columns(&self, cx: &Lower, k: Value, second: Value) -> Columns {
         let (m, next) = (&self.m, cx.min(k + 1i64, cx.squeeze(self.m.height, &[0]) - 1i64));
         let pivot = cx.gather(self.pivots, k, -1);
         let starts = cx.equal(second, 0i64);
@@ -172,14 +172,14 @@ impl Blocks {
         let of = |k: Value, condition: Value| {
             self.factors.gather(cx, k, -1).kept(cx, after & as_column(cx, condition))
         };
-        Ok(Columns { starts, two, after, order, left: of(k, starts), right: of(next, two) })
+        Columns { starts, two, after, order, left: of(k, starts), right: of(next, two) }
     }
 
     fn solve(&self, cx: &Lower, b: Entries) -> Res<Entries> {
         let m = &self.m;
         let n = cx.squeeze(m.height, &[0]);
         let none = m.per_matrix(cx, &Scalar::Int(0), DType::I64)?;
-        let seconds = self.pivots * 0i64;
+        let seconds = self.pivots * cx.int(0);
         let count = m.rounds(cx, m.height)?;
         let last = n - 1i64;
         let at = |k: Value| as_column(cx, cx.equal(m.rows, k));
@@ -188,7 +188,7 @@ impl Blocks {
         // L D, from the first block to the last.
         let state = [b.alike(self.factors), none.into(), seconds.into()];
         let [x, _, seconds] = repeat(cx, count, state, |k, [x, second, seconds]| {
-            let columns = self.columns(cx, k, second.re)?;
+            let columns = self.columns(cx, k, second.re);
             let next = cx.min(k + 1i64, last);
             let x = x.permuted(cx, columns.order, -2)?;
             let (own, beside) = (x.gather(cx, k, -2), x.gather(cx, next, -2));
@@ -216,7 +216,7 @@ impl Blocks {
         // The mirror image of L, back to the first block.
         let [x] = repeat(cx, count, [x], |k, [x]| {
             let k = last - k;
-            let columns = self.columns(cx, k, cx.gather(seconds.re, k, -1))?;
+            let columns = self.columns(cx, k, cx.gather(seconds.re, k, -1));
             let next = cx.min(k + 1i64, last);
             let rest = x.kept(cx, as_column(cx, columns.after));
             let x = x - mirrored(columns.left).row(cx).matmul(cx, rest).kept(cx, at(k));

@@ -115,7 +115,9 @@ def test_killed_workers_lose_nothing(tmp_path):
     assert all(one.ok for one in found)
     assert len(list(tmp_path.glob("*.onnx"))) == 8
     # What others had finished did not run again.
-    assert len(list((tmp_path / "manifest").iterdir())) == 8
+    # A worker that is killed while it writes leaves a hidden file.
+    entries = [path for path in (tmp_path / "manifest").iterdir() if path.name[0] != "."]
+    assert len(entries) == 8
 
 
 def test_a_request_that_always_kills_its_worker_is_an_error(tmp_path):

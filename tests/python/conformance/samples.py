@@ -68,7 +68,7 @@ class Call(nn.Module):
         leaves, self.spec = pytree.tree_flatten((sample.input, sample.args, sample.kwargs))
         self.leaves = [None if isinstance(leaf, Tensor) else leaf for leaf in leaves]
         self.positions = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
-        self.tensors = tuple(leaves[i].detach().contiguous() for i in self.positions)
+        self.tensors = tuple(_dense(leaves[i].detach()) for i in self.positions)
 
     def arguments(self, tensors: Sequence[Tensor]) -> Any:
         """Return the first argument, the other positional ones, and the named ones."""
@@ -83,6 +83,11 @@ class Call(nn.Module):
         if self.in_place:
             first = first.clone()
         return self.function(first, *args, **kwargs)
+
+
+def _dense(tensor: Tensor) -> Tensor:
+    """Return a row-major copy; sparse tensors have none."""
+    return tensor.contiguous() if tensor.layout is torch.strided else tensor
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ def test_a_program_is_compared_at_sizes_of_its_range():
 
 
 def test_a_refusal_has_a_code():
-    found = judge(program("v0 = torch.frexp(x0).exponent"))
+    found = judge(program("v0 = torch.hash_tensor(x0).float()"))
     assert (found.outcome, found.kind) == (Outcome.REFUSED, "OP301")
 
 

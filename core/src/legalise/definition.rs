@@ -50,7 +50,8 @@ fn within(place: &mut Site<'_>, target: &Target, depth: usize) -> Option<Graph> 
         let mut site = Site { graph: &body, symbols: place.symbols, opset: place.opset, node: inner };
         let replacement = match form::choose(&mut site, target, Support::None, true) {
             Some(Plan::Body(replacement, _)) => *replacement,
-            Some(Plan::Types(_)) => continue,
+            // Other types of an operator cannot be stated for a body.
+            Some(Plan::Types(_)) => return None,
             None => within(&mut site, target, depth + 1)?,
         };
         form::put(&mut body, place.symbols, place.opset, inner, &replacement);

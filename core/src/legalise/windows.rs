@@ -10,6 +10,11 @@ use crate::ir::opset::OpSchema;
 use crate::ir::{Attr, Graph, Node};
 use crate::tensor::DType;
 
+/// The elements that a window may have, and the indices that are stored rather than computed.
+const MOST: i64 = 1 << 20;
+/// The largest stride, dilation or padding, below which sums and products of a few do not overflow.
+const FARTHEST: u64 = 1 << 24;
+
 /// The body of the form for `node`, as in the files of forms; `None` where it has none.
 pub(super) fn body(graph: &Graph, node: &Node, schema: &OpSchema) -> Option<String> {
     let write = match node.op.as_str() {
@@ -72,7 +77,13 @@ impl<'a> Site<'a> {
             && site.pads.len() == 2 * spatial
             && site.kernel.iter().chain(&site.strides).chain(&site.dilations).all(|n| *n > 0)
             && site.extents(0)?.len() == spatial + 2;
-        complete.then_some(site)
+        let volume = site.kernel.iter().try_fold(1i64, |volume, n| volume.checked_mul(*n));
+        let within = volume.is_some_and(|n| n <= MOST)
+            && [&site.strides, &site.dilations, &site.pads]
+                .into_iter()
+                .flatten()
+                .all(|n| n.unsigned_abs() <= FARTHEST);
+        (complete && within).then_some(site)
     }
 
     fn ints(&self, name: &str) -> Option<Vec<i64>> {
@@ -122,7 +133,8 @@ impl<'a> Site<'a> {
         let [channels, per_group, kernel @ ..] = weight.as_slice() else { return None };
         let spatial = kernel.len();
         let more = self.ints("output_padding").unwrap_or_else(|| vec![0; spatial]);
-        if more.len() != spatial || channels.checked_rem(group)? != 0 {
+        let within = more.iter().all(|n| n.unsigned_abs() <= FARTHEST);
+        if !within || more.len() != spatial || channels.checked_rem(group)? != 0 {
             return None;
         }
         let mut extents = self.spatial()?;
@@ -141,7 +153,7 @@ impl<'a> Site<'a> {
             let target = text.node(&format!("Concat(%{lead}, %{longer}) {{axis = 0}}"));
             x = text.node(&format!("Reshape(%{filled}, %{target})"));
             for (extent, stride) in extents.iter_mut().zip(&self.strides) {
-                *extent = extent.map(|n| n * stride);
+                *extent = extent.and_then(|n| n.checked_mul(*stride));
             }
         }
         let (per, rest) = (channels / group, self.pads.get(spatial..)?);
@@ -149,10 +161,10 @@ impl<'a> Site<'a> {
         let apart = text.node(&format!("Reshape(%weight, %{apart})"));
         let mut perm: Vec<usize> = (0..spatial + 3).collect();
         perm.swap(1, 2);
-        let turned = text.node(&format!("Transpose(%{apart}) {{perm = {perm:?}}}"));
+        let transposed = text.node(&format!("Transpose(%{apart}) {{perm = {perm:?}}}"));
         let shape = [&[group * per_group, per], kernel].concat();
         let target = text.ints(&shape);
-        let joined = text.node(&format!("Reshape(%{turned}, %{target})"));
+        let joined = text.node(&format!("Reshape(%{transposed}, %{target})"));
         let [from, to, axes, steps] = [
             text.ints(&vec![-1; spatial]),
             text.ints(&vec![i64::MIN + 1; spatial]),
@@ -271,7 +283,8 @@ impl Text {
             let axis = 2 + 2 * i;
             let (kernel, stride, dilation) = (site.kernel[i], site.strides[i], site.dilations[i]);
             let reach = dilation * (kernel - 1);
-            let indices = match extent.map(|n| n + before[i] + after[i] - reach) {
+            let limit = extent.and_then(|n| n.checked_add(before[i] + after[i] - reach));
+            let indices = match limit.filter(|limit| limit / stride.max(1) <= MOST / kernel.max(1)) {
                 Some(limit) => {
                     let starts = || (0..limit).step_by(stride.max(1) as usize);
                     let all: Vec<i64> =

@@ -153,6 +153,14 @@ pub(crate) fn shifted(x: Value, term: f64) -> Value {
 /// The bytes up to which a filled or counted tensor is stored rather than computed.
 const STORED: u64 = 4096;
 
+/// The elements up to which a matrix of weights is stored.
+const WEIGHTS: i64 = 1 << 22;
+
+/// Whether a matrix of weights with these extents may be stored.
+pub(crate) fn is_storable(rows: i64, columns: i64) -> bool {
+    rows.checked_mul(columns).is_some_and(|n| n <= WEIGHTS)
+}
+
 /// The extents as numbers if a tensor of this shape and type is small enough to be stored.
 pub(crate) fn small(shape: &[Dim], dtype: DType) -> Option<Vec<u64>> {
     let shape: Vec<u64> =

@@ -45,8 +45,7 @@ impl Bins {
 /// Which of `extent` elements are in each of `count` bins of `size` from `start` on: `[K, count, extent]`.
 fn mask(cx: &Lower, start: Value, size: Value, extent: Value, count: i64, inclusive: bool) -> Res<Value> {
     let dtype = cx.dtype(size)?;
-    let numbers: Vec<f64> = (0..count).map(|bin| bin as f64).collect();
-    let bin = cx.numbers_shaped(&numbers, &[1, numbers.len() as u64], dtype);
+    let bin = cx.cast(cx.range(cx.int(0), cx.int(count), cx.int(1)), dtype);
     let most = cx.cast(extent, dtype);
     let most = if inclusive { most } else { most - 1.0 };
     let within = |edge: Value| cx.min(cx.max(edge + start, 0.0), most);

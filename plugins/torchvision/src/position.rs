@@ -21,12 +21,13 @@ fn ps_roi_align(
     let (bins, dtype) = ([pooled_height, pooled_width], cx.dtype(input)?);
     let means = align(cx, input, rois, spatial_scale, bins, sampling_ratio, true)?;
     // Every bin of every channel was computed: bin `i` takes channel `c * bins + i`.
-    let count = pooled_height * pooled_width;
+    let count = cx.dim_mul(pooled_height, pooled_width);
     let regions = cx.dim(rois, 0);
     let channels = cx.dim_div(cx.dim(input, 1), count);
-    let flat = cx.reshape_to(means, &[regions, channels, Dim::Const(count * count)]);
-    let own: Vec<i64> = (0..count).map(|bin| bin * count + bin).collect();
-    let mut means = cx.gather(flat, cx.ints(&own), 2);
+    let flat = cx.reshape_to(means, &[regions, channels, cx.dim_mul(count, count)]);
+    let number = |dim: Dim| cx.squeeze(cx.dims_value(&[dim]), &[0]);
+    let own = cx.range(cx.int(0), number(count), cx.int(1)) * number(cx.dim_add(count, 1));
+    let mut means = cx.gather(flat, own, 2);
     if sampling_ratio <= 0 {
         let sizes = (cx.slice(rois, 1, 3, 5, 1) - cx.slice(rois, 1, 1, 3, 1)) * spatial_scale;
         let per_bin = sizes / cx.numbers(&[pooled_width as f64, pooled_height as f64], cx.dtype(rois)?);
@@ -51,7 +52,7 @@ fn ps_roi_pool(
     pooled_width: i64,
 ) -> Res<Vec<Value>> {
     let bins = Bins::new(cx, input, rois, spatial_scale, [pooled_height, pooled_width], false)?;
-    let count = pooled_height * pooled_width;
+    let count = cx.dim_mul(pooled_height, pooled_width);
     let channels = cx.dim_div(cx.dim(input, 1), count);
     let shape = [cx.dim(rois, 0), channels, Dim::Const(pooled_height), Dim::Const(pooled_width)];
     let split = [&shape[..], &[cx.dim(input, 2), cx.dim(input, 3)]].concat();
@@ -63,7 +64,7 @@ fn ps_roi_pool(
 }
 
 /// The number of the channel that each element of the result comes from.
-fn own_channels(cx: &Lower, shape: [Dim; 4], count: i64) -> Value {
+fn own_channels(cx: &Lower, shape: [Dim; 4], count: Dim) -> Value {
     let [regions, channels, height, width] = shape;
     let all = cx.dims_value(&[cx.dim_mul(channels, count)]);
     let numbers = cx.range(cx.int(0), cx.squeeze(all, &[0]), cx.int(1));

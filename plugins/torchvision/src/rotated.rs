@@ -102,13 +102,12 @@ fn polygon(cx: &Lower, points: [Value; 2], valid: Value, dtype: DType) -> Value 
     let length = cx.abs(x) + cx.abs(y);
     let share = x / cx.select(cx.equal(length, 0.0), 1.0, length);
     let angle = cx.select(cx.less(y, 0.0), share + 3.0, cx.float(1.0, dtype) - share);
-    // Those behind all others, where they are next to the first and the last, which the fan must not join through them.
+    // Invalid points come last; the last valid one is joined to the first below.
     let angle = cx.select(valid, angle, 5.0);
     let node = cx.op(op::TopK).input(angle).input(cx.ints(&[24])).axis(2).largest(false);
     let [_, order] = node.outs();
     let take = |v: Value, order: Value| cx.op(op::GatherElements).input(v).input(order).axis(2).one();
     let (x, y) = (take(x, order), take(y, order));
-    // Behind the last valid point follows the first.
     let numbers: Vec<i64> = (0..24).collect();
     let place = cx.ints_shaped(&numbers, &[1, 1, 24]);
     let next = place + cx.ints(&[1]);

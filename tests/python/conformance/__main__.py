@@ -9,27 +9,11 @@ With `--page`, the table becomes a page of Markdown.
 from __future__ import annotations
 
 import argparse
-from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 from tests.python.conformance import page
 from tests.python.conformance import samples as sampled
-from tests.python.conformance.judge import VERDICTS
-from tests.python.conformance.run import Row, run
-
-
-def table(rows: list[Row]) -> Iterator[str]:
-    """Yield the lines of the table by kind."""
-    columns = ("judged", *VERDICTS[:-1], "share")
-    yield " ".join((f"{'kind':10}", *(f"{column:>8}" for column in columns)))
-    for kind in sampled.KINDS:
-        counts = Counter(row["verdict"] for row in rows if row["kind"] == kind)
-        judged = counts.total() - counts["not judged"]
-        if judged:
-            numbers = (judged, *(counts[verdict] for verdict in VERDICTS[:-1]))
-            share = f"{100 * counts['right'] / judged:.1f}%"
-            yield " ".join((f"{kind:10}", *(f"{number:8}" for number in numbers), f"{share:>8}"))
+from tests.python.conformance.run import run
 
 
 def main() -> None:
@@ -52,7 +36,8 @@ def main() -> None:
     for row in rows:
         if row["verdict"] not in ("right", "not judged"):
             print(f"{row['id']:50} {row['verdict']:8} {row['reason'][:110]}")
-    print("\n".join(table(rows)))
+    for kind, *cells in page.shares(rows):
+        print(f"{kind:10}", *(f"{cell:>9}" for cell in cells))
     if options.page:
         options.page.write_text(page.write(rows, options.samples))
 

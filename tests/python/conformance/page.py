@@ -47,17 +47,22 @@ def write(rows: list[Row], limit: int) -> str:
     return about + "\n".join(lines) + "\n"
 
 
-def _table(rows: list[Row]) -> Iterator[str]:
-    columns = ("kind", "judged", "right", "refused", "different", "broken", "share")
-    yield "| " + " | ".join(columns) + " |"
-    yield "|---" + "|---:" * (len(columns) - 1) + "|"
+def shares(rows: list[Row]) -> Iterator[tuple[str, ...]]:
+    """Yield the cells of the table by kind, after its head."""
+    yield ("kind", "judged", "right", "refused", "different", "broken", "share")
     for kind in sampled.KINDS:
         counts = Counter(row["verdict"] for row in rows if row["kind"] == kind)
         judged = counts.total() - counts["not judged"]
         if judged:
-            numbers = [judged, *(counts[verdict] for verdict in VERDICTS[:-1])]
-            share = f"{100 * counts['right'] / judged:.1f} %"
-            yield "| " + " | ".join([kind, *map(str, numbers), share]) + " |"
+            numbers = (judged, *(counts[verdict] for verdict in VERDICTS[:-1]))
+            yield (kind, *map(str, numbers), f"{100 * counts['right'] / judged:.1f} %")
+
+
+def _table(rows: list[Row]) -> Iterator[str]:
+    head, *body = shares(rows)
+    yield f"| {' | '.join(head)} |"
+    yield "|---" + "|---:" * (len(head) - 1) + "|"
+    yield from (f"| {' | '.join(cells)} |" for cells in body)
 
 
 def _refused(rows: list[Row]) -> Iterator[str]:

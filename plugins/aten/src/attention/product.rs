@@ -96,10 +96,7 @@ impl Heads {
             mask = self.group(cx, rank, mask)?;
         }
         let dtype = cx.dtype(self.query)?;
-        let mut scores = cx.matmul(self.query, swap_last(cx, self.key)?);
-        if causal {
-            scores = scores + triangle(cx, length, places, dtype);
-        }
+        let scores = self.scores(cx, causal.then_some((length, places)))?;
         let weights = match mask {
             None => cx.softmax(scores, -1),
             Some(mask) => masked_softmax(cx, scores, mask, dtype)?,
@@ -108,17 +105,23 @@ impl Heads {
         if shared { cx.reshape_to_result(output, 0) } else { Ok(output) }
     }
 
+    /// The products of the scaled query and the keys; later places are closed where the extents of a triangle are given.
+    fn scores(&self, cx: &Lower, causal: Option<(Dim, Dim)>) -> Res<Value> {
+        let scores = cx.matmul(self.query, swap_last(cx, self.key)?);
+        Ok(match causal {
+            Some((length, places)) => scores + triangle(cx, length, places, cx.dtype(self.query)?),
+            None => scores,
+        })
+    }
+
     /// `log(sum(exp(scores)))` of each row, minus infinity where the mask closes the row: `[..., heads, length]`.
     fn log_sums(mut self, cx: &Lower, mask: Option<Value>, causal: bool) -> Res<Value> {
         let rank = cx.rank(self.query)?;
         let (length, places) = (cx.dim(self.query, rank - 2), cx.dim(self.key, rank - 2));
         self.query = self.scaled_query(cx, rank)?;
         let dtype = cx.dtype(self.query)?;
-        let mut scores = cx.matmul(self.query, swap_last(cx, self.key)?);
-        if causal {
-            scores = scores + triangle(cx, length, places, dtype);
-        }
-        scores = match mask {
+        let scores = self.scores(cx, causal.then_some((length, places)))?;
+        let scores = match mask {
             None => scores,
             Some(mask) if cx.dtype(mask)? == DType::Bool => cx.select(mask, scores, f64::NEG_INFINITY),
             Some(mask) => scores + cx.cast(mask, dtype),

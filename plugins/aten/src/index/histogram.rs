@@ -4,6 +4,9 @@ use onnxport_sdk::prelude::*;
 
 use super::scatter::scattered;
 
+/// The dimensions of a histogram; PyTorch has no tensors of more.
+const MOST_COLUMNS: i64 = 64;
+
 /// How many elements, or the sum of which weights, each bin has, and the edges of the bins.
 ///
 /// A bin has its lower edge and the last bin both; elements outside of all count nowhere (`histogramdd_out_cpu` in ATen).
@@ -36,7 +39,7 @@ fn histogram_edges(
 }
 
 /// The histogram of the rows of `self`, a dimension for each column, and the edges along each.
-#[lowering("aten.histogramdd.default", "aten.histogramdd.int_bins")]
+#[lowering("aten.histogramdd.default", "aten.histogramdd.int_bins", "aten._histogramdd_from_bin_cts.default")]
 fn histogramdd(
     cx: &Lower,
     x: Value,
@@ -46,12 +49,11 @@ fn histogramdd(
     density: bool,
 ) -> Res<Vec<Value>> {
     let edges = histogramdd_edges(cx, x, bins, range)?;
-    let counts = counted(cx, rows(cx, x)?, &edges, weight, density)?;
-    Ok([vec![counts], edges].concat())
+    counts_and_edges(cx, x, edges, weight, density)
 }
 
 /// As `histogramdd`, with the edges along each dimension.
-#[lowering("aten.histogramdd.TensorList_bins")]
+#[lowering("aten.histogramdd.TensorList_bins", "aten._histogramdd_from_bin_tensors.default")]
 fn histogramdd_tensors(
     cx: &Lower,
     x: Value,
@@ -59,45 +61,34 @@ fn histogramdd_tensors(
     weight: Option<Value>,
     density: bool,
 ) -> Res<Vec<Value>> {
-    let counts = counted(cx, rows(cx, x)?, &bins, weight, density)?;
-    Ok([vec![counts], bins].concat())
+    counts_and_edges(cx, x, bins, weight, density)
 }
 
 /// The edges of `histogramdd`.
 #[lowering("aten._histogramdd_bin_edges.default")]
 fn histogramdd_edges(cx: &Lower, x: Value, bins: Vec<i64>, range: Option<Vec<f64>>) -> Res<Vec<Value>> {
     let rows = rows(cx, x)?;
-    let Dim::Const(columns) = cx.dim(rows, 1) else {
-        return Err("the number of columns of `self` must be known".into());
+    // A number of bins stands for all columns.
+    let bins = match (bins.as_slice(), cx.dim(rows, 1)) {
+        ([single], Dim::Const(columns @ 1..=MOST_COLUMNS)) => vec![*single; columns as usize],
+        (all, columns) if columns.is(all.len() as i64) => bins,
+        _ => return Err("`bins` and the columns of `self` differ in number".into()),
     };
-    let bins = if bins.len() == 1 { vec![bins[0]; columns as usize] } else { bins };
     edges(cx, rows, &bins, range.as_deref())
 }
 
-/// The counts of `histogramdd` with a number of bins along each dimension.
-#[lowering("aten._histogramdd_from_bin_cts.default")]
-fn histogramdd_by_numbers(
+/// The results of `histogramdd`, of which some overloads return the counts only.
+fn counts_and_edges(
     cx: &Lower,
     x: Value,
-    bins: Vec<i64>,
-    range: Option<Vec<f64>>,
+    edges: Vec<Value>,
     weight: Option<Value>,
     density: bool,
-) -> Res<Value> {
-    let edges = histogramdd_edges(cx, x, bins, range)?;
-    counted(cx, rows(cx, x)?, &edges, weight, density)
-}
-
-/// The counts of `histogramdd` with the edges along each dimension.
-#[lowering("aten._histogramdd_from_bin_tensors.default")]
-fn histogramdd_by_edges(
-    cx: &Lower,
-    x: Value,
-    bins: Vec<Value>,
-    weight: Option<Value>,
-    density: bool,
-) -> Res<Value> {
-    counted(cx, rows(cx, x)?, &bins, weight, density)
+) -> Res<Vec<Value>> {
+    let mut results = vec![counted(cx, rows(cx, x)?, &edges, weight, density)?];
+    results.extend(edges);
+    results.truncate(cx.result_count());
+    Ok(results)
 }
 
 /// `x` as a matrix; its last axis stays.
@@ -135,11 +126,9 @@ fn edges(cx: &Lower, rows: Value, bins: &[i64], range: Option<&[f64]>) -> Res<Ve
 /// `bins + 1` numbers from `low` to `high`, as `linspace` counts them: each half from its own end.
 fn between(cx: &Lower, low: Value, high: Value, bins: i64, dtype: DType) -> Value {
     let step = (high - low) / bins as f64;
-    let half = (bins + 1) / 2;
-    let numbers = |range: std::ops::Range<i64>| -> Vec<f64> { range.map(|i| i as f64).collect() };
-    let up = low + step * cx.numbers(&numbers(0..half), dtype);
-    let down: Vec<f64> = numbers(0..bins + 1 - half).into_iter().rev().collect();
-    cx.concat(&[up, high - step * cx.numbers(&down, dtype)], 0)
+    let number = cx.range(cx.int(0), cx.int(bins.saturating_add(1)), cx.int(1));
+    let (up, down) = (cx.cast(number, dtype), cx.cast(cx.int(bins) - number, dtype));
+    cx.select(cx.less(up, down + 1.0), low + step * up, high - step * down)
 }
 
 /// The histogram of `rows` over the bins between `edges`.

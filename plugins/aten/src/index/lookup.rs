@@ -4,6 +4,7 @@ use onnxport_sdk::prelude::*;
 
 use super::columns::as_index;
 use super::scatter::{filled_like, scattered};
+use crate::reduce::vector_norm;
 
 /// `weight[indices]`.
 #[lowering("aten.embedding.default")]
@@ -47,17 +48,7 @@ fn embedding_renorm(cx: &Lower, x: Value, indices: Value, max_norm: f64, norm_ty
     let none = cx.constant_of_shape(cx.extent(x, 0), cx.filled(&Scalar::Int(0), DType::I32, &[1]));
     let ones = filled_like(cx, &Scalar::Int(1), DType::I32, rows);
     let named = cx.cast(scattered(cx, none, 0, rows, ones, "none")?, DType::Bool);
-    let sizes = cx.abs(x);
-    let norms = if norm_type == 1.0 {
-        cx.reduce(op::ReduceSum, sizes, &[1], true)
-    } else if norm_type == f64::INFINITY {
-        cx.reduce(op::ReduceMax, sizes, &[1], true)
-    } else if norm_type == 2.0 {
-        cx.sqrt(cx.reduce(op::ReduceSum, sizes * sizes, &[1], true))
-    } else {
-        let powers = cx.pow(sizes, cx.float(norm_type, dtype));
-        cx.pow(cx.reduce(op::ReduceSum, powers, &[1], true), cx.float(1.0 / norm_type, dtype))
-    };
+    let norms = vector_norm(cx, x, norm_type, &[1], true)?;
     let large = cx.unsqueeze(named, &[1]) & cx.greater(norms, max_norm);
     // The constant is that of PyTorch's kernel (`embedding_renorm_cpu_` in ATen's `Embedding.cpp`).
     let scale = cx.float(max_norm, dtype) / (norms + 1e-7);

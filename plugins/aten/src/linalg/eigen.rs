@@ -210,11 +210,11 @@ fn sweep(
         let (here, below) = (cx.equal(m.rows, k), cx.equal(m.rows, next));
         let put = |of: Entries, at: Value| move |x: Entries| of.or(cx, at, x);
         let h = put(rows.0.row(cx), as_column(cx, here))(put(rows.1.row(cx), as_column(cx, below))(h));
-        let turned = |matrix: Entries| {
+        let rotated = |matrix: Entries| {
             let (left, right) = (matrix.gather(cx, k, -1), matrix.gather(cx, next, -1));
             let columns = (x * left + y * right, x.conjugate() * right - y.conjugate() * left);
             put(columns.0.column(cx), here)(put(columns.1.column(cx), below)(matrix))
         };
-        Ok([turned(h), turned(q)])
+        Ok([rotated(h), rotated(q)])
     })
 }

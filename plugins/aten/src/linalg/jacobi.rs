@@ -37,8 +37,8 @@ fn partners(cx: &Lower, m: &Matrix, round: Value) -> (Value, Value, Value) {
     (partner, cx.equal(partner, m.columns), first)
 }
 
-/// Entries that two columns share as real numbers, and the units with which the products are the entries.
-fn turned(cx: &Lower, shared: Entries) -> (Value, Entries) {
+/// Entries that two columns share, rotated to real numbers, and the unit numbers that rotate these back.
+fn rotated(cx: &Lower, shared: Entries) -> (Value, Entries) {
     if shared.im.is_none() {
         return (shared.re, shared);
     }
@@ -47,8 +47,8 @@ fn turned(cx: &Lower, shared: Entries) -> (Value, Entries) {
     (size, shared.map(|part| part / divisor))
 }
 
-/// The sines times the conjugate units of [`turned`].
-fn turned_back(sine: Value, unit: Entries) -> Entries {
+/// The sines times the conjugates of the unit numbers of [`rotated`].
+fn unrotated(sine: Value, unit: Entries) -> Entries {
     match unit.im {
         None => sine.into(),
         Some(_) => unit.conjugate() * sine.into(),
@@ -71,11 +71,11 @@ fn diagonalize(cx: &Lower, a: Entries) -> Res<(Value, Entries)> {
         let pairs = cx.equal(as_column(cx, m.rows), partner);
         // Row `i` holds the entry that it shares with its partner.
         let meeting = cx.equal(as_column(cx, partner), m.columns);
-        let (shared, unit) = turned(cx, a.kept(cx, meeting).sum(cx, -1)?);
+        let (shared, unit) = rotated(cx, a.kept(cx, meeting).sum(cx, -1)?);
         let shared = cx.select(own, 0.0, shared);
         let (cosine, sine) = rotation(cx, values, cx.gather(values, partner, -1), shared, first);
         // Column `i` of the rotation has its cosine on the diagonal, and the sine of its partner in its row.
-        let others = turned_back(-sine, unit).row(cx).kept(cx, pairs);
+        let others = unrotated(-sine, unit).row(cx).kept(cx, pairs);
         let rotation = others.with(cx, diagonal, as_row(cx, cosine));
         let a = rotation.adjoint(cx)?.matmul(cx, a).matmul(cx, rotation);
         // Rounding must not make the columns of a pair disagree about their rotation.
@@ -137,13 +137,13 @@ fn orthogonalize(cx: &Lower, a: Entries) -> Res<(Entries, Entries)> {
             let beside = a.gather(cx, partner, -1);
             let squares = sum(cx, a.squares(), -2)?;
             let others = cx.gather(squares, partner, -1);
-            let (shared, unit) = turned(cx, (a.conjugate() * beside).sum(cx, -2)?);
+            let (shared, unit) = rotated(cx, (a.conjugate() * beside).sum(cx, -2)?);
             let scale = cx.sqrt(squares) * cx.sqrt(others);
             let angle = cx.abs(shared) / cx.select(cx.equal(scale, 0.0), 1.0, scale);
             let idle = own | cx.less_equal(angle, epsilon(m.dtype));
             let shared = cx.select(idle, 0.0, shared);
             let (cosine, sine) = rotation(cx, squares, others, shared, first);
-            let (cosine, sine) = (as_row(cx, cosine), turned_back(sine, unit).row(cx));
+            let (cosine, sine) = (as_row(cx, cosine), unrotated(sine, unit).row(cx));
             let rotated = |x: Entries, beside: Entries| x.map(|part| part * cosine) - beside * sine;
             // A sweep in which no pair was far from orthogonal is the last.
             let left = cx.select(idle, 0.0, angle);

@@ -28,16 +28,15 @@ fn loss(cx: &Lower, x: Value, target: Value, reduction: Reduction) -> Res<(Value
     let (scores, target) = (batch(x), cx.cast(batch(target), DType::I64));
     let ended = cx.cast(cx.less(target, cx.int(0)), DType::I64);
     let ended = cx.op(op::CumSum).input(ended).input(cx.int(1)).one();
-    let counts = cx.cast(cx.equal(ended, cx.int(0)), dtype);
+    let counts = cx.equal(ended, cx.int(0));
     let classes = cx.max(target, 0);
-    let zeros = scores * 0.0;
-    let zeros = cx.select(cx.is_nan(zeros), 0.0, zeros);
-    let node = cx.op(op::ScatterElements).input(zeros).input(classes).input(counts).axis(1);
+    let zeros = cx.constant_of_shape(cx.shape_value(scores), cx.filled(&Scalar::Int(0), dtype, &[1]));
+    let node = cx.op(op::ScatterElements).input(zeros).input(classes).input(cx.cast(counts, dtype)).axis(1);
     let marks = node.reduction("max").one();
     let own = cx.op(op::GatherElements).input(scores).input(classes).axis(1).one();
     let terms = cx.relu(cx.float(1.0, dtype) - cx.unsqueeze(own, &[2]) + cx.unsqueeze(scores, &[1]));
-    let pairs = cx.unsqueeze(counts, &[2]) * (cx.float(1.0, dtype) - cx.unsqueeze(marks, &[1]));
-    let sums = cx.reduce(op::ReduceSum, terms * pairs, &[1, 2], false);
+    let pairs = cx.unsqueeze(counts, &[2]) & cx.equal(cx.unsqueeze(marks, &[1]), 0.0);
+    let sums = cx.reduce(op::ReduceSum, cx.select(pairs, terms, 0.0), &[1, 2], false);
     let number = cx.cast(cx.extent(scores, 1), dtype);
     let mut losses = sums / number;
     if rank < 2 {

@@ -2,7 +2,7 @@
 //! fraction of the upper one. Source: Numerical Recipes, `gser` and `gcf`.
 //!
 //! Errors against mpmath are at most 3e-13 for `a` from 1e-3 to 1e3 and `x` up to three times that, and 5e-13 at 1e4. The
-//! rounds end where every element has converged; of 1e6 it takes 8000.
+//! rounds end where every element has converged; of 1e6 it takes 8000. An element that does not converge is NaN.
 
 use onnxport_sdk::prelude::*;
 
@@ -33,12 +33,12 @@ fn any_above(cx: &Lower, x: Value, bound: f64) -> Value {
 
 /// The sum of `x^n / ((a + 1) … (a + n))`.
 fn series(cx: &Lower, a: Value, x: Value, one: Value) -> Res<Value> {
-    let [_, sum] = repeat_while(cx, cx.ints(&[ROUNDS]), [one, one], |round, [term, sum]| {
+    let [term, sum] = repeat_while(cx, cx.ints(&[ROUNDS]), [one, one], |round, [term, sum]| {
         let term = term * x / (a + cx.cast(round, F64) + 1.0);
         let sum = sum + term;
         Ok((Some(any_above(cx, term / sum, PRECISION)), [term, sum]))
     })?;
-    Ok(sum)
+    Ok(converged(cx, sum, cx.greater(term / sum, PRECISION)))
 }
 
 /// `1 / (x + 1 - a - 1 (1 - a) / (x + 3 - a - …))` by Lentz's method.
@@ -46,7 +46,7 @@ fn fraction(cx: &Lower, a: Value, x: Value, one: Value) -> Res<Value> {
     let first = shifted(x - a, 1.0);
     let inverse = cx.reciprocal(first);
     let start = [one * 1e300, inverse, inverse];
-    let [_, _, value] = repeat_while(cx, cx.ints(&[ROUNDS]), start, |round, [c, d, value]| {
+    let [c, d, value] = repeat_while(cx, cx.ints(&[ROUNDS]), start, |round, [c, d, value]| {
         let i = cx.cast(round, F64) + 1.0;
         let (numerator, b) = ((a - i) * i, first + i * 2.0);
         let d = cx.reciprocal(numerator * d + b);
@@ -54,7 +54,13 @@ fn fraction(cx: &Lower, a: Value, x: Value, one: Value) -> Res<Value> {
         let step = c * d;
         Ok((Some(any_above(cx, cx.abs(shifted(step, -1.0)), PRECISION * 4.0)), [c, d, value * step]))
     })?;
-    Ok(value)
+    let off = cx.greater(cx.abs(shifted(c * d, -1.0)), PRECISION * 4.0);
+    Ok(converged(cx, value, off))
+}
+
+/// `value`, or NaN where the rounds ended before it was exact.
+fn converged(cx: &Lower, value: Value, off: Value) -> Value {
+    cx.select(off, f64::NAN, value)
 }
 
 /// The lower function, or the `upper` one.

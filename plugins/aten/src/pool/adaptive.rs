@@ -7,7 +7,7 @@ use super::dynamic::{self, Windows};
 use super::max::pooled;
 use crate::conv::{batched, per_axis};
 use crate::matmul::along;
-use crate::support::empty;
+use crate::support::{empty, is_storable};
 
 /// The mean of the windows `floor(i * n / m) .. ceil((i + 1) * n / m)`: a global mean, a plain pool
 /// where `m` divides `n`, else a product with a matrix of weights for every axis.
@@ -43,7 +43,7 @@ fn adaptive_avg_pool(cx: &Lower, x: Value) -> Res<Value> {
     for (i, (n, m)) in sizes.inner.iter().zip(&sizes.outer).enumerate() {
         if n != m {
             y = match (*n, *m) {
-                (Dim::Const(n), Dim::Const(m)) => averaged(cx, y, sizes.lead + i, n, m)?,
+                (Dim::Const(n), Dim::Const(m)) if is_storable(n, m) => averaged(cx, y, sizes.lead + i, n, m)?,
                 (_, m) => {
                     let windows = Windows::new(cx, cx.extent(x, sizes.lead + i), m);
                     windows.averaged(cx, y, sizes.lead + i)?

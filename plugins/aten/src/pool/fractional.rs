@@ -15,11 +15,11 @@ fn fractional_max_pool(
     output_size: Vec<i64>,
     random_samples: Value,
 ) -> Res<Vec<Value>> {
-    let spatial = kernel_size.len();
+    let spatial = if cx.target().contains("2d") { 2 } else { 3 };
     let shape = cx.shape(x)?;
     let lead = shape.len().checked_sub(spatial).ok_or("the operand of a pool has too few axes")?;
-    if output_size.len() != spatial {
-        return Err("`kernel_size` and `output_size` differ in length".into());
+    if kernel_size.len() != spatial || output_size.len() != spatial {
+        return Err("`kernel_size` and `output_size` need a number for each axis".into());
     }
     let dtype = cx.dtype(x)?;
     let product = |dims: &[Dim]| dims.iter().fold(Dim::Const(1), |n, d| cx.dim_mul(n, *d));
@@ -31,26 +31,26 @@ fn fractional_max_pool(
         // In two dimensions the first number is that of the last axis.
         let column = if spatial == 2 { 1 - axis } else { axis } as i64;
         let sample = cx.slice(samples, 1, column, column + 1, 1);
-        let starts = starts(cx, sample, shape[lead + axis], kernel_size[axis], output_size[axis], dtype);
+        let starts = starts(cx, sample, planes, shape[lead + axis], (kernel_size[axis], output_size[axis]))?;
         let at = |place: usize| -> Vec<i64> {
             (1..=2 * spatial as i64).filter(|axis| *axis != place as i64 + 1).collect()
         };
-        let within: Vec<i64> = (0..kernel_size[axis]).collect();
+        let within = cx.range(cx.int(0), cx.int(kernel_size[axis]), cx.int(1));
         let mut within_axes = at(spatial + axis);
         within_axes.insert(0, 0);
-        let positions = cx.unsqueeze(starts, &at(axis)) + cx.unsqueeze(cx.ints(&within), &within_axes);
+        let positions = cx.unsqueeze(starts, &at(axis)) + cx.unsqueeze(within, &within_axes);
         indices = Some(match indices {
             Some(before) => before * cx.dims_value(&[shape[lead + axis]]) + positions,
             None => positions,
         });
     }
     let indices = indices.ok_or("the pool has no axes")?;
-    let kernel: i64 = kernel_size.iter().product();
-    let windows = Dim::Const(output_size.iter().product());
+    let volume = |sizes: &[i64]| sizes.iter().fold(Dim::Const(1), |n, size| cx.dim_mul(n, *size));
+    let (kernel, windows) = (volume(&kernel_size), volume(&output_size));
     let flat = cx.reshape_to(x, &[planes, product(&shape[lead..])]);
     let every = cx.reshape_to(indices, &[planes, cx.dim_mul(windows, kernel)]);
     let elements = cx.op(op::GatherElements).input(flat).input(every).axis(1).one();
-    let window = [planes, windows, Dim::Const(kernel)];
+    let window = [planes, windows, kernel];
     let (elements, every) = (cx.reshape_to(elements, &window), cx.reshape_to(every, &window));
     // The first of the largest, where NaN is larger than any number.
     let rank = cx.select(cx.is_nan(elements), f64::INFINITY, elements);
@@ -60,18 +60,17 @@ fn fractional_max_pool(
     Ok(vec![cx.reshape_to_result(value, 0)?, cx.reshape_to_result(index, 1)?])
 }
 
-/// Where the windows of one axis start: `[planes, windows]`.
-fn starts(cx: &Lower, sample: Value, extent: Dim, kernel: i64, windows: i64, dtype: DType) -> Value {
+/// The first indices of the windows of one axis, `[planes, windows]`, of which the last ends with the axis.
+fn starts(cx: &Lower, sample: Value, planes: Dim, extent: Dim, (kernel, windows): (i64, i64)) -> Res<Value> {
+    let dtype = cx.dtype(sample)?;
     let room = cx.dims_value(&[cx.dim_sub(extent, kernel)]);
-    let last = cx.unsqueeze(room, &[0]);
+    let last = cx.expand(cx.unsqueeze(room, &[0]), cx.dims_value(&[planes, Dim::Const(1)]));
     if windows <= 1 {
-        // A sum with zeros makes one of them for each plane.
-        return cx.cast(sample * 0.0, DType::I64) + last;
+        return Ok(last);
     }
     let step = cx.cast(room, dtype) / (windows - 1) as f64;
-    let count: Vec<f64> = (0..windows - 1).map(|i| i as f64).collect();
+    let count = cx.cast(cx.range(cx.int(0), cx.int(windows - 1), cx.int(1)), dtype);
     let floor = |x: Value| cx.cast(x, DType::I64);
-    let before = floor((cx.numbers_shaped(&count, &[1, count.len() as u64], dtype) + sample) * step);
-    let starts = before - floor(sample * step);
-    cx.concat(&[starts, cx.cast(sample * 0.0, DType::I64) + last], 1)
+    let before = floor((count + sample) * step) - floor(sample * step);
+    Ok(cx.concat(&[before, last], 1))
 }

@@ -4,6 +4,7 @@ use onnxport_sdk::prelude::*;
 
 use super::exact::Filter;
 use super::resize::Sizes;
+use crate::support::is_storable;
 
 /// Interpolation between the nearest two elements of every axis.
 #[lowering(
@@ -40,7 +41,10 @@ fn interpolated(cx: &Lower, x: Value, mode: &'static str, corners: bool) -> Res<
     }
     let antialias = cx.target().contains("_aa.");
     // `Resize` computes positions in float32, and smooths between aligned corners otherwise than PyTorch.
-    if let Some(extents) = sizes.constant().filter(|_| dtype == DType::F64 || (antialias && corners)) {
+    let stored = |extents: &Vec<(i64, i64)>| extents.iter().all(|(n, m)| is_storable(*n, *m));
+    if let Some(extents) =
+        sizes.constant().filter(|_| dtype == DType::F64 || (antialias && corners)).filter(stored)
+    {
         let filter = Filter { cubic: mode == "cubic", corners, antialias };
         return filter.resampled(cx, x, &sizes, &extents);
     }

@@ -58,6 +58,9 @@ fn stack(cx: &Lower, tensors: Vec<Value>, dim: i64) -> Res<Value> {
 fn chunk_cat(cx: &Lower, tensors: Vec<Value>, dim: i64, num_chunks: i64) -> Res<Value> {
     let first = tensors.first().ok_or("argument `tensors` is empty")?;
     let axis = cx.axis(dim, cx.rank(*first)?)?;
+    if num_chunks < 1 {
+        return Err("argument `num_chunks` is not positive".into());
+    }
     let mut rows = Vec::new();
     for mut x in tensors {
         let extent = cx.dim(x, axis);

@@ -14,10 +14,9 @@ use crate::progress::Progress;
 use crate::render;
 
 /// The time limit for printing once the end was requested.
-const PATIENCE: Duration = Duration::from_secs(1);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Whether the last word is taken: by the command, which is done, or by an earlier request. Only its owner
-/// prints.
+/// Whether the last word is taken: by the command, which is done, or by an earlier request.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// The running command.
@@ -29,7 +28,8 @@ struct Command {
 
 static COMMAND: OnceLock<Command> = OnceLock::new();
 
-fn take_last_word() -> bool {
+/// Takes the last word: only its owner prints. Async-signal-safe.
+pub(crate) fn take_last_word() -> bool {
     !TAKEN.swap(true, Ordering::AcqRel)
 }
 

@@ -14,7 +14,7 @@ use crate::progress::Progress;
 use crate::render;
 
 /// The time limit for printing once the end was requested.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Whether the last word is taken: by the command, which is done, or by an earlier request.
 static TAKEN: AtomicBool = AtomicBool::new(false);

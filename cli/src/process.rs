@@ -70,7 +70,7 @@ fn run(arguments: Vec<OsString>) -> Exit {
     });
     let name = command.name();
     let progress = Progress::new(!global.quiet && !global.json);
-    truncated::report(Exit::Io as u8, global.json);
+    truncated::report(Exit::Io as u8, global.json, ending::take_last_word);
     ending::prepare(name, global, &progress);
     signals::handle();
     let shown = progress.clone();

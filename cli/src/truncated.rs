@@ -5,18 +5,23 @@ pub(crate) use unix::report;
 
 /// On this system a mapped file cannot be truncated.
 #[cfg(not(unix))]
-pub(crate) fn report(_exit: u8, _json: bool) {}
+pub(crate) fn report(_exit: u8, _json: bool, _claim: fn() -> bool) {}
 
 #[cfg(unix)]
 mod unix {
     use std::ffi::CStr;
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+    use std::time::Duration;
 
     use onnxport_core::diagnose::Code;
     use onnxport_core::tensor::fault;
 
-    use crate::ending;
+    /// How long a thread waits for the command to end.
+    const PATIENCE: Duration = Duration::from_secs(1);
+
+    /// Claims the right to print, which one part of the program has.
+    static CLAIM: OnceLock<fn() -> bool> = OnceLock::new();
 
     static EXIT: AtomicI32 = AtomicI32::new(1);
     static JSON: AtomicBool = AtomicBool::new(false);
@@ -27,9 +32,11 @@ mod unix {
     type Handler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
 
     /// Installs the handler: a read of a truncated mapped file ends the process with `exit` and a message:
-    /// an object on standard output with `json`, else a line on standard error. Outputs in progress have no
-    /// names yet, so nothing is left of them. Must be called once.
-    pub(crate) fn report(exit: u8, json: bool) {
+    /// an object on standard output with `json`, else a line on standard error, unless `claim`, which must be
+    /// async-signal-safe, says that the command prints. Outputs in progress have no names yet, so nothing is left of
+    /// them. Must be called once.
+    pub(crate) fn report(exit: u8, json: bool, claim: fn() -> bool) {
+        let _ = CLAIM.set(claim);
         EXIT.store(exit.into(), Ordering::Relaxed);
         JSON.store(json, Ordering::Relaxed);
         // SAFETY: the action is fully initialised, and the handler is async-signal-safe.
@@ -66,10 +73,10 @@ mod unix {
     /// Says that the file at `path` was truncated, unless the command is printing its own result: a reader of
     /// `--json` expects one object.
     fn say(path: &CStr) {
-        if ending::take_last_word() {
+        if CLAIM.get().is_none_or(|claim| claim()) {
             tell(path);
         } else {
-            std::thread::sleep(ending::PATIENCE);
+            std::thread::sleep(PATIENCE);
         }
     }
 
@@ -125,10 +132,8 @@ mod tests {
     #[test]
     fn a_read_of_a_truncated_file_ends_with_a_message() {
         if let Ok(path) = std::env::var(FAULTING) {
-            super::report(5, path.ends_with("json"));
-            if path.ends_with(LATE) {
-                crate::ending::done();
-            }
+            let claim: fn() -> bool = if path.ends_with(LATE) { || false } else { || true };
+            super::report(5, path.ends_with("json"), claim);
             let file = MappedFile::open(Path::new(&path)).unwrap();
             std::fs::File::options().write(true).open(&path).unwrap().set_len(0).unwrap();
             let sum: u32 = file.bytes().iter().map(|byte| u32::from(*byte)).sum();

@@ -940,6 +940,7 @@ class Ops(Command):
         self,
         pattern: str | None = None,
         *,
+        missing: bool | None = None,
         plugin: _Path | Sequence[_Path] | None = None,
         use: str | Sequence[str] | None = None,
         plugin_option: str | Sequence[str] | None = None,
@@ -961,6 +962,8 @@ class Ops(Command):
 
         Args:
             pattern: Show only operators whose name contains this; * stands for any text.
+            missing: List the operators that have a schema but no lowering, each with the
+                reason.
             plugin: A plugin library, or a folder of libraries with manifests; can be
                 repeated. Also read from ONNXPORT_PLUGIN_PATH.
             use: The plugin to use for an operator that several plugins lower, such as

@@ -28,7 +28,7 @@ use onnxport_core::{Run, WritePlan, taps};
 use onnxport_requests::bench::Benched;
 use onnxport_requests::explain::ExplainedCode;
 use onnxport_requests::inspect::Row;
-use onnxport_requests::ops::SupportedOp;
+use onnxport_requests::ops::{MissingOp, SupportedOp};
 use onnxport_requests::plugin::{LibraryInfo, PluginInfo};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -108,7 +108,7 @@ fields! {
     COMPARED { "diff": Diff, "same": bool, "values": taps::Report }
     RAN { "run": Run, "files": Vec<String> }
     REPORT { "report": ReportJson }
-    OPS { "ops": Vec<SupportedOp> }
+    OPS { "ops": Vec<SupportedOp>, "missing": Vec<MissingOp> }
     RULES { "rules": Vec<RuleJson> }
     PLUGINS { "plugins": Vec<PluginInfo>, "absent": Vec<Absent> }
     PROBED {

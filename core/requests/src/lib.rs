@@ -146,7 +146,7 @@
 //!
 //! # fn main() -> Result<(), Report> {
 //! let host = Host::new(&[&onnxport_aten::ROOT])?;
-//! for op in OpsRequest::matching("aten.conv*").run(&host, &mut ())? {
+//! for op in OpsRequest::matching("aten.conv*").run(&host, &mut ())?.ops {
 //!     println!("{} by {} at opsets {}-{}", op.target, op.provider, op.min_opset, op.max_opset);
 //! }
 //! # Ok(())

@@ -44,7 +44,7 @@ pub use quarantine::{OnPanic, Quarantine};
 pub use weights::WeightsPlugin;
 
 use crate::diagnose::{Code, Diagnostic, Report};
-use crate::registry::{Choice, Decompositions, Provider, Registry, Schemas};
+use crate::registry::{Choice, Decompositions, Provider, Registry, SchemaArg, Schemas};
 use crate::rules::Catalog;
 use allow::AllowLists;
 use discover::{Candidate, Discovered};
@@ -246,6 +246,22 @@ impl Host {
         }
         self.choice.insert(target.to_owned(), position);
         Ok(())
+    }
+
+    /// Returns the operators that have a schema and can be in a functional program, but have neither a lowering nor a
+    /// decomposition: each with the reason that the facts beside its schema give.
+    pub fn missing(&self) -> Vec<(&str, Option<&str>)> {
+        // Calls of these are gone before operators are lowered.
+        const REPLACED: [&str; 4] = ["twin", "identity", "assertion", "region"];
+        let reason = |target| {
+            let known = !self.registry.providers(target).is_empty()
+                || self.decompositions.iter().any(|table| table.contains(target));
+            let schema = self.schemas.get(target).filter(|_| !known)?;
+            let is_replaced = REPLACED.iter().any(|key| schema.facts.term(key).is_some())
+                || schema.args.iter().any(SchemaArg::is_written);
+            (!is_replaced).then(|| schema.facts.term("missing").map(|term| term.name.as_str()))
+        };
+        self.schemas.targets().into_iter().filter_map(|target| Some((target, reason(target)?))).collect()
     }
 
     /// The next step for a user who names the plugin `id`, which is not there: how to get it, or else the available ones.

@@ -129,6 +129,7 @@ RUNS = [
     ("report", ["m.onnx", "--check", "m.html"], 0),
     ("report", ["all.onnx", "--check", "m.html"], None),
     ("ops", [], 0),
+    ("ops", ["--missing", "aten.p"], 0),
     ("ops", ["--plugin", "no.so"], 5),
     ("rules", [], 0),
     ("rules", ["fuse_nothing"], None),

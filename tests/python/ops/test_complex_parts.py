@@ -1,6 +1,6 @@
 import torch
 
-from tests.python.ops.harness import c64, case, f32, suite
+from tests.python.ops.harness import c64, case, f32, i32, suite
 
 test_ops = suite(
     __file__,
@@ -63,5 +63,24 @@ test_ops = suite(
         case("aten.logsumexp.default", lambda x: x.logsumexp(1), c64(4, 3), tolerance=10),
         case("aten.ldexp.Tensor", torch.ldexp, c64(4, 3), c64(3), tolerance=10),
         case("aten.linear.default", torch.nn.functional.linear, c64(2, 4, 3), c64(5, 3), c64(5)),
+        case("aten.ldexp.Tensor", torch.ldexp, c64(4), i32(4), id="of integers"),
+        case(
+            "aten.logsumexp.default",
+            lambda x: x.logsumexp(0),
+            torch.tensor(3.0 - 4.0j),
+            id="scalar",
+        ),
+        case(
+            "aten._chunk_cat.default",
+            lambda x, y: torch.ops.aten._chunk_cat([x, y], 0, 2),
+            c64(3, 2),
+            c64(4, 2),
+        ),
+        case(
+            "aten.to.dtype",
+            lambda x: x.to(torch.complex64),
+            torch.tensor([float("inf"), float("nan"), -0.0]),
+            id="of infinities",
+        ),
     ],
 )

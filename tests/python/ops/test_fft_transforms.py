@@ -95,5 +95,26 @@ test_ops = suite(
         case("aten.fft_irfft2.default", fft.irfft2, c64(3, 4, 5), id="dynamic", dynamic=True),
         case("aten.fft_irfftn.default", fft.irfftn, c64(3, 4, 5), id="dynamic", dynamic=True),
         case("aten.fft_hfft.default", fft.hfft, c64(3, 5), id="dynamic", dynamic=True),
+        case("aten.fft_hfft2.default", fft.hfft2, c64(3, 4, 5)),
+        case(
+            "aten.fft_hfftn.default", lambda x: fft.hfftn(x, s=(4, 7), norm="ortho"), c64(3, 4, 5)
+        ),
+        case(
+            "aten.fft_hfftn.default",
+            fft.hfftn,
+            c64(3, 4, 5),
+            id="dynamic",
+            dynamic=True,
+            tolerance=10,
+        ),
+        case("aten.fft_ihfft2.default", fft.ihfft2, f32(3, 4, 5)),
+        case("aten.fft_ihfftn.default", lambda x: fft.ihfftn(x, dim=(0, 2)), f32(3, 4, 5)),
+        case(
+            "aten.fft_ihfftn.default",
+            lambda x: fft.ihfftn(x, norm="forward"),
+            f32(3, 4),
+            id="forward",
+            dynamic=True,
+        ),
     ],
 )

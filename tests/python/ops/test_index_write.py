@@ -2,6 +2,8 @@ import torch
 
 from tests.python.ops.harness import boolean, case, f16, f32, i64, suite
 
+NAN = float("nan")
+
 
 def rows(n, *shape):
     return i64(*shape, low=0, high=n)
@@ -356,6 +358,18 @@ test_ops = suite(
             "aten.select_backward.default",
             lambda g: torch.ops.aten.select_backward(g, [4, 6, 5], 1, -1),
             f32(4, 5),
+        ),
+        *(
+            case(
+                "aten.index_reduce.default",
+                lambda x, i, y, form=form, own=own: x.index_reduce(0, i, y, form, include_self=own),
+                torch.tensor([1.0, NAN, 3.0, 4.0]),
+                torch.tensor([0, 0, 2, 1]),
+                torch.tensor([NAN, 5.0, 2.0, 7.0]),
+                id=f"NaN-{form}-{own}",
+            )
+            for form in ("amax", "amin")
+            for own in (False, True)
         ),
     ],
 )

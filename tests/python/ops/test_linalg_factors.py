@@ -205,5 +205,32 @@ test_ops = suite(
             id="hermitian",
             tolerance=10,
         ),
+        *(
+            case(
+                "aten.linalg_cond.default",
+                lambda x, p=p: torch.linalg.cond(x, p),
+                f64(2, 4, 4),
+                id=f"{p}",
+                tolerance=10,
+            )
+            for p in (1, -1, float("inf"), float("-inf"))
+        ),
+        *(
+            case(
+                "aten.linalg_cond.p_str",
+                lambda x, p=p: torch.linalg.cond(x, p),
+                f64(2, 4, 4),
+                id=p,
+                tolerance=10,
+                dynamic=({0: torch.export.Dim.AUTO},),
+            )
+            for p in ("fro", "nuc")
+        ),
+        case(
+            "aten.linalg_cond.p_str",
+            lambda x: torch.linalg.cond(x, "fro"),
+            torch.zeros(3, 3),
+            id="singular",
+        ),
     ],
 )

@@ -171,5 +171,12 @@ test_ops = suite(
             CLASSES,
             W,
         ),
+        case(
+            "aten.soft_margin_loss.default",
+            F.soft_margin_loss,
+            torch.tensor([200.0, -200.0]),
+            torch.tensor([-1.0, -1.0]),
+            id="overflow",
+        ),
     ],
 )

@@ -1,7 +1,7 @@
 import torch
 import torch.nn.functional as F
 
-from tests.python.ops.harness import case, f16, f32, f64, i64, suite
+from tests.python.ops.harness import case, f16, f32, f64, i32, i64, suite
 
 test_ops = suite(
     __file__,
@@ -84,5 +84,27 @@ test_ops = suite(
         ),
         case("aten.kron.default", torch.kron, f32(2, 3), f32(4, 5)),
         case("aten.kron.default", torch.kron, f32(3), f32(2, 4, 5), id="ranks", dynamic=True),
+        case(
+            "aten.einsum.default", lambda x: torch.einsum("ij->i", x), i32(3, 4), id="of integers"
+        ),
+        *(
+            case(
+                "aten._trilinear.default",
+                lambda a, b, c, axes=axes: torch.ops.aten._trilinear(a, b, c, *axes),
+                *shapes,
+                id=name,
+            )
+            for name, axes, shapes in (
+                ("matrices", ([1, 3], [0], [1, 2], [2, 3]), (f32(5, 3), f32(2, 3, 4), f32(5, 4))),
+                ("sums", ([], [0], [1], [0]), (f32(5, 3), f32(3), f32(5))),
+            )
+        ),
+        case(
+            "aten._weight_int8pack_mm.default",
+            lambda x, weight, scale: torch._weight_int8pack_mm(x, weight, scale),
+            f32(3, 8),
+            torch.arange(-16, 16, dtype=torch.int8).reshape(4, 8),
+            f32(4),
+        ),
     ],
 )

@@ -1,6 +1,6 @@
 import torch
 
-from tests.python.ops.harness import boolean, case, f32, i64, suite
+from tests.python.ops.harness import boolean, c64, case, f32, f64, i64, suite
 
 prims = torch.ops.prims
 
@@ -34,5 +34,27 @@ test_ops = suite(
             f32(9),
         ),
         case("aten._add_relu.Tensor", lambda x, y: torch.ops.aten._add_relu(x, y), f32(9), f32(9)),
+        case("prims.prod.default", lambda x: prims.prod(x, [0, 2]), f32(3, 4, 2)),
+        case("prims.spherical_bessel_j0.default", lambda x: prims.spherical_bessel_j0(x), f32(9)),
+        case(
+            "prims.svd.default",
+            lambda x: prims.svd(x, full_matrices=False)[1],
+            f64(4, 3),
+        ),
+        case("prims.real.default", lambda x: prims.real(x) * 2, c64(3, 4)),
+        case("prims.imag.default", lambda x: prims.imag(x) * 2, c64(3, 4)),
+        case("prims.conj.default", lambda x: prims.conj(x) * 2, c64(3, 4)),
+        case("prims.conj_physical.default", lambda x: prims.conj_physical(x), c64(3, 4)),
+        case(
+            "prims.fft_c2r.default",
+            lambda x: prims.fft_c2r(x, dim=[1], last_dim_size=7),
+            c64(3, 4),
+        ),
+        case(
+            "prims.as_strided_scatter.default",
+            lambda x, y: prims.as_strided_scatter(x, y, [2, 2], [4, 1], 1),
+            f32(3, 4),
+            f32(2, 2),
+        ),
     ],
 )

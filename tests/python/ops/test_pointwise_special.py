@@ -101,5 +101,17 @@ test_ops = suite(
         case("aten.gcd.default", torch.gcd, *(x.int() for x in FACTORS), id="i32"),
         case("aten.lcm.default", torch.lcm, *FACTORS),
         case("aten.lcm.default", torch.lcm, *(x.to(torch.int8) for x in FACTORS), id="i8"),
+        case(
+            "aten.polygamma.default",
+            lambda x: torch.polygamma(1, x),
+            torch.tensor([float("inf"), float("nan"), 1e30]),
+            id="ends",
+        ),
+        case(
+            "aten.special_airy_ai.default",
+            torch.special.airy_ai,
+            torch.tensor([-1e30, -1e26, 1e30]),
+            id="without a phase",
+        ),
     ],
 )

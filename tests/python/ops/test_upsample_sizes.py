@@ -148,5 +148,19 @@ test_ops = suite(
             for mode in ("bilinear", "bicubic")
             for of, corners in ((f64, False), (f64, True), (f32, True))
         ),
+        *(
+            case(
+                "aten._upsample_lanczos2d_aa.vec",
+                to(size, "lanczos", antialias=True),
+                f32(2, 3, 9, 10),
+                id=f"{size}",
+            )
+            for size in ((4, 3), (14, 13))
+        ),
+        case(
+            "aten._upsample_lanczos2d_aa.default",
+            lambda x: torch.ops.aten._upsample_lanczos2d_aa(x, [4, 7], False),
+            f64(2, 3, 9, 10),
+        ),
     ],
 )

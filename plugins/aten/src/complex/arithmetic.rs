@@ -38,7 +38,21 @@ fn scalar(cx: &Lower, number: &Scalar, dtype: DType) -> Part {
 pub(super) fn pair(cx: &Lower, part: Part, dtype: DType) -> Value {
     match part {
         Part::Pair(value) => value,
-        Part::Real(value) => value * cx.numbers(&[1.0, 0.0], dtype),
+        Part::Real(value) => with_zeros(cx, value, dtype),
+    }
+}
+
+/// `[…, 1]` and zeros as `[…, 2]`. A product with 0 would be NaN for infinities.
+pub(crate) fn with_zeros(cx: &Lower, x: Value, dtype: DType) -> Value {
+    match cx.rank(x) {
+        Ok(rank @ 1..) => {
+            let mut pads = vec![0; 2 * rank];
+            if let Some(last) = pads.last_mut() {
+                *last = 1;
+            }
+            cx.op(op::Pad).input(x).input(cx.ints(&pads)).one()
+        }
+        _ => x * cx.numbers(&[1.0, 0.0], dtype),
     }
 }
 
@@ -53,6 +67,20 @@ fn times(cx: &Lower, a: Part, b: Part, dtype: DType) -> Value {
         (Part::Pair(a), Part::Pair(b)) => (Complex::of(cx, a) * Complex::of(cx, b)).pairs(cx),
         (a, Part::Real(b)) | (Part::Real(b), a) => pair(cx, a, dtype) * b,
     }
+}
+
+/// `self` times a power of two.
+#[lowering("aten.ldexp.Tensor", complex)]
+fn ldexp(cx: &Lower) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype.real();
+    let x = pair(cx, part(cx, "a", dtype)?, dtype);
+    Ok(match part(cx, "b", dtype)? {
+        Part::Real(n) => x * cx.pow(2.0, n),
+        Part::Pair(z) => {
+            let power = Complex::of(cx, z).scaled(std::f64::consts::LN_2).exp(cx);
+            (Complex::of(cx, x) * power).pairs(cx)
+        }
+    })
 }
 
 /// Both operands, the second one times `alpha`, as pairs.

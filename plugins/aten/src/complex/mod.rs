@@ -9,4 +9,5 @@ mod matrices;
 mod number;
 mod parts;
 
+pub(crate) use arithmetic::with_zeros;
 pub(crate) use number::Complex;

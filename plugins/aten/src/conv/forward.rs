@@ -2,6 +2,7 @@
 
 use onnxport_sdk::prelude::*;
 
+use super::integers::{self, Along};
 use super::{batched, per_axis};
 
 /// The convolution of `input` with `weight`.
@@ -119,9 +120,6 @@ impl Window {
         dilation: &[i64],
         groups: i64,
     ) -> Res<Self> {
-        if cx.result(0)?.dtype.kind() != Kind::Float {
-            return Err(Refusal::new("ONNX has no convolution of integers").help("convert to float first"));
-        }
         let shape = cx.shape(weight)?;
         let spatial = shape.len().checked_sub(2).ok_or("the argument `weight` has fewer than two axes")?;
         Ok(Self {
@@ -134,7 +132,21 @@ impl Window {
         })
     }
 
+    /// The window along each axis.
+    fn along(&self) -> Res<Vec<Along>> {
+        let kernel = self.kernel.as_ref().ok_or("a convolution of integers needs a constant kernel size")?;
+        let (before, after) = self.pads.split_at(self.spatial);
+        let moves = self.stride.iter().zip(&self.dilation).zip(before.iter().zip(after));
+        let along = kernel.iter().zip(moves);
+        along.map(|(k, ((s, d), (before, after)))| Along::new(*k, *s, *d, [*before, *after])).collect()
+    }
+
     fn convolve(self, cx: &Lower, x: Value, weight: Value, bias: Option<Value>) -> Res<Value> {
+        if cx.result(0)?.dtype.kind() != Kind::Float {
+            let along = self.along()?;
+            let body = |cx: &Lower, x| integers::convolve(cx, x, weight, bias, &along, self.groups);
+            return batched(cx, x, self.spatial, body, |cx, y| cx.squeeze(y, &[0]));
+        }
         self.emit(cx, op::Conv, [Some(x), Some(weight), bias], &[])
     }
 
@@ -147,6 +159,13 @@ impl Window {
         output_padding: &[i64],
     ) -> Res<Value> {
         let output_padding = per_axis(output_padding, self.spatial)?;
+        if cx.result(0)?.dtype.kind() != Kind::Float {
+            let along = self.along()?;
+            let body = |cx: &Lower, x| {
+                integers::transpose(cx, x, weight, bias, &along, &output_padding, self.groups)
+            };
+            return batched(cx, x, self.spatial, body, |cx, y| cx.squeeze(y, &[0]));
+        }
         self.emit(cx, op::ConvTranspose, [Some(x), Some(weight), bias], &output_padding)
     }
 

@@ -2,6 +2,7 @@
 
 mod columns;
 mod forward;
+pub(crate) mod integers;
 mod transposed;
 
 use onnxport_sdk::prelude::*;

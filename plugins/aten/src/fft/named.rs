@@ -3,6 +3,7 @@
 use onnxport_sdk::prelude::*;
 
 use super::{Scaling, dft, from_half, scaled};
+use crate::complex::with_zeros;
 
 /// The transform along one axis, of `n` places: more are filled with zeros, others cut off.
 #[lowering("aten.fft_fft.default", complex)]
@@ -47,7 +48,26 @@ fn rfftn(cx: &Lower, x: Value, s: Option<Vec<SymInt>>, dim: Option<Axes>, norm: 
 #[lowering("aten.fft_irfft.default", "aten.fft_irfft2.default", "aten.fft_irfftn.default", complex)]
 fn irfft(cx: &Lower, s: Option<Vec<SymInt>>, dim: Option<Axes>, norm: Option<Str>) -> Res<Value> {
     let axes = axes(cx, dim, s.as_ref())?;
-    let x = pairs(cx)?;
+    from_halves(cx, pairs(cx)?, s, &axes, Scaling::named(norm, true)?)
+}
+
+/// The real spectrum over several axes of numbers whose other half mirrors them along the last.
+#[lowering("aten.fft_hfft2.default", "aten.fft_hfftn.default", complex)]
+fn hfftn(cx: &Lower, s: Option<Vec<SymInt>>, dim: Option<Axes>, norm: Option<Str>) -> Res<Value> {
+    let axes = axes(cx, dim, s.as_ref())?;
+    from_halves(cx, conjugate(cx, pairs(cx)?)?, s, &axes, Scaling::named(norm, false)?)
+}
+
+/// Half the inverse spectrum of real numbers over several axes.
+#[lowering("aten.fft_ihfft2.default", "aten.fft_ihfftn.default", complex)]
+fn ihfftn(cx: &Lower, x: Value, s: Option<Vec<SymInt>>, dim: Option<Axes>, norm: Option<Str>) -> Res<Value> {
+    let axes = axes(cx, dim, s.as_ref())?;
+    let x = cx.unsqueeze(real(cx, x)?, &[-1]);
+    conjugate(cx, over(cx, x, s.as_deref(), &axes, Scaling::named(norm, true)?, false, true)?)
+}
+
+/// Real numbers from half a spectrum along `axes`, of which the last is halved.
+fn from_halves(cx: &Lower, x: Value, s: Option<Vec<SymInt>>, axes: &[usize], scaling: Scaling) -> Res<Value> {
     let shape = cx.result(0)?.shape;
     let extents: Vec<Dim> = axes.iter().filter_map(|axis| shape.get(*axis).copied()).collect();
     let (Some((last, rest)), Some(n)) = (axes.split_last(), extents.last()) else {
@@ -58,7 +78,7 @@ fn irfft(cx: &Lower, s: Option<Vec<SymInt>>, dim: Option<Axes>, norm: Option<Str
         let n = s.as_ref().and_then(|s| s.get(i)).map(|n| cx.sym_int_scalar(n));
         y = dft(cx, y, *axis, n, true, false);
     }
-    scaled(cx, from_half(cx, y, *last, *n)?, &extents, true, Scaling::named(norm, true)?)
+    scaled(cx, from_half(cx, y, *last, *n)?, &extents, true, scaling)
 }
 
 /// Every axis, or the named ones, or the last ones with sizes.
@@ -79,7 +99,7 @@ fn pairs(cx: &Lower) -> Res<Value> {
     }
     let x = real(cx, x)?;
     let dtype = cx.dtype(x)?;
-    Ok(cx.unsqueeze(x, &[-1]) * cx.numbers(&[1.0, 0.0], dtype))
+    Ok(with_zeros(cx, cx.unsqueeze(x, &[-1]), dtype))
 }
 
 /// The spectrum of numbers whose other half mirrors them: real, of `n` places.
@@ -113,11 +133,11 @@ fn full(cx: &Lower, s: Option<Vec<SymInt>>, axes: &[usize], norm: Option<Str>, i
         y = real(cx, y)?;
         y = cx.unsqueeze(y, &[-1]);
     }
-    over(cx, y, s.as_deref(), axes, norm, inverse, false)
+    over(cx, y, s.as_deref(), axes, Scaling::named(norm, inverse)?, inverse, false)
 }
 
 fn half(cx: &Lower, x: Value, s: Option<Vec<SymInt>>, axes: &[usize], norm: Option<Str>) -> Res<Value> {
-    over(cx, cx.unsqueeze(real(cx, x)?, &[-1]), s.as_deref(), axes, norm, false, true)
+    over(cx, cx.unsqueeze(real(cx, x)?, &[-1]), s.as_deref(), axes, Scaling::named(norm, false)?, false, true)
 }
 
 /// `x` in the type of the parts of the result.
@@ -133,7 +153,7 @@ fn over(
     x: Value,
     s: Option<&[SymInt]>,
     axes: &[usize],
-    norm: Option<Str>,
+    scaling: Scaling,
     inverse: bool,
     halved: bool,
 ) -> Res<Value> {
@@ -148,7 +168,7 @@ fn over(
         let n = size(i).map(|n| cx.sym_int_scalar(n));
         y = dft(cx, y, *axis, n, inverse, halved && i + 1 == axes.len());
     }
-    scaled(cx, y, &extents, inverse, Scaling::named(norm, inverse)?)
+    scaled(cx, y, &extents, inverse, scaling)
 }
 
 /// The frequencies of the places of a transform: `[0, 1, .., -2, -1] / (d * n)`.

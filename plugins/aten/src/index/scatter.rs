@@ -121,7 +121,12 @@ pub(super) fn reduced(
     if !include_self {
         base = scattered(cx, x, axis, index, filled_like(cx, &neutral(op, dtype), dtype, index), "none")?;
     }
-    let total = scattered(cx, base, axis, index, updates, op)?;
+    let mut total = scattered(cx, base, axis, index, updates, op)?;
+    if matches!(op, "max" | "min") && dtype.kind() == Kind::Float {
+        // Runtimes compare, which NaN does not win; sums of NaN and zeros are NaN.
+        let marked = |x| cx.select(cx.is_nan(x), f64::NAN, cx.float(0.0, dtype));
+        total = total + scattered(cx, marked(base), axis, index, marked(updates), "add")?;
+    }
     if name != "mean" {
         return Ok(total);
     }

@@ -2,9 +2,11 @@
 
 use onnxport_sdk::prelude::*;
 
+use super::elimination::inv_ex;
 use super::entries::Entries;
 use super::jacobi::{Singular, eigen, epsilon, singular};
 use super::matrix::{Matrix, as_column, as_row, is_empty, sum};
+use crate::reduce::{matrix_norm, named_matrix_norm};
 use crate::support::full;
 
 /// The eigenvalues, the smallest first, and the eigenvectors, from one triangle.
@@ -64,18 +66,33 @@ pub(crate) fn singular_values(cx: &Lower, a: Entries) -> Res<Value> {
     Ok(singular(cx, a, false)?.values)
 }
 
-/// The largest singular value over the smallest, or the reverse.
+/// The largest singular value over the smallest, or the reverse; for other orders, the product of the norms of a matrix
+/// and of its inverse, and infinity without one.
 #[lowering("aten.linalg_cond.default")]
 fn cond(cx: &Lower, a: Value, p: Option<f64>) -> Res<Value> {
     let order = p.unwrap_or(2.0);
     if order.abs() != 2.0 {
-        return Err(Refusal::new(format!("the condition number of order {order} is not supported"))
-            .help("use `torch.linalg.matrix_norm` of the matrix and of its inverse"));
+        return by_inverse(cx, a, |x, axes| matrix_norm(cx, x, order, axes, false));
     }
     let values = singular_values(cx, a.into())?;
     let largest = cx.reduce(op::ReduceMax, values, &[-1], false);
     let smallest = cx.reduce(op::ReduceMin, values, &[-1], false);
     Ok(if order > 0.0 { largest / smallest } else { smallest / largest })
+}
+
+/// The condition number by a named norm.
+#[lowering("aten.linalg_cond.p_str")]
+fn named_cond(cx: &Lower, a: Value, p: Str) -> Res<Value> {
+    by_inverse(cx, a, |x, axes| named_matrix_norm(cx, x, p.0, axes, false))
+}
+
+fn by_inverse(cx: &Lower, a: Value, norm: impl Fn(Value, &[i64]) -> Res<Value>) -> Res<Value> {
+    let (inverse, info) = inv_ex(cx, a)?;
+    let rank = cx.rank(a)? as i64;
+    let axes = [rank - 2, rank - 1];
+    let product = norm(a, &axes)? * norm(inverse, &axes)?;
+    let singular = cx.not(cx.equal(info, 0));
+    Ok(cx.select(singular, f64::INFINITY, product))
 }
 
 /// The magnitudes that count as zero, from those of every matrix: at most `atol`, or `rtol` times the largest.

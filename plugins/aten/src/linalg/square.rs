@@ -37,10 +37,13 @@ fn identities(cx: &Lower, m: &Matrix) -> Res<Value> {
 /// many times. Source: A. Al-Mohy and N. Higham, SIAM Journal on Matrix Analysis 31 (2009).
 #[lowering("aten.linalg_matrix_exp.default", "aten.matrix_exp.default")]
 pub(crate) fn exponential(cx: &Lower, x: Value) -> Res<Value> {
-    let m = Matrix::new(cx, x)?;
+    let dtype = cx.dtype(x)?;
     if is_empty(cx, x)? {
         return Ok(x);
     }
+    // Squaring doubles relative errors, and half precision starts with large ones.
+    let x = if dtype == DType::F64 { x } else { cx.cast(x, DType::F32) };
+    let m = Matrix::new(cx, x)?;
     let norm = cx.reduce(op::ReduceMax, cx.reduce(op::ReduceSum, cx.abs(x), &[-2], true), &[-1], true);
     let halvings =
         cx.max(cx.op(op::Ceil).input(cx.log(norm) / std::f64::consts::LN_2).one(), cx.float(0.0, m.dtype));
@@ -59,7 +62,7 @@ pub(crate) fn exponential(cx: &Lower, x: Value) -> Res<Value> {
         let goes_on = cx.less(cx.cast(k, m.dtype), halvings);
         Ok([cx.select(goes_on, cx.matmul(power, power), power)])
     })?;
-    Ok(result)
+    Ok(cx.cast(result, dtype))
 }
 
 /// No finite norm, in float64, takes more.

@@ -4,6 +4,7 @@ use onnxport_sdk::prelude::*;
 
 use super::Reduction;
 use crate::activation::log_one_plus_exp;
+use crate::pointwise::log1p_of;
 use crate::support::{scaled, shifted};
 
 /// Both operands in the type of the result.
@@ -114,7 +115,9 @@ fn kl_div(cx: &Lower, a: Value, b: Value, reduction: i64, log_target: bool) -> R
 #[lowering("aten.soft_margin_loss.default")]
 fn soft_margin_loss(cx: &Lower, a: Value, b: Value, reduction: i64) -> Res<Value> {
     let (x, target, dtype) = pair(cx, a, b)?;
-    Ok(Reduction::read(reduction)?.of(cx, log_one_plus_exp(cx, -(x * target), dtype)))
+    // Infinite where the exponential is, as PyTorch's.
+    let losses = log1p_of(cx, cx.exp(-(x * target)), dtype);
+    Ok(Reduction::read(reduction)?.of(cx, losses))
 }
 
 /// `max(0, t * (input2 - input1) + margin)`.

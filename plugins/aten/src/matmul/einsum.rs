@@ -44,6 +44,28 @@ fn bilinear(cx: &Lower, input1: Value, input2: Value, weight: Value, bias: Optio
     })
 }
 
+/// The product of three operands with new axes at `expand1` and so on, summed over `sumdim`. PyTorch writes `bilinear` so.
+#[lowering("aten._trilinear.default")]
+fn trilinear(
+    cx: &Lower,
+    i1: Value,
+    i2: Value,
+    i3: Value,
+    expand1: Vec<i64>,
+    expand2: Vec<i64>,
+    expand3: Vec<i64>,
+    sumdim: Vec<i64>,
+) -> Res<Value> {
+    let rank = cx.rank(i1)? + expand1.len();
+    let letters = ALPHABET.get(..rank).ok_or("`_trilinear` of more than 52 axes is not supported")?;
+    let without = |axes: &[i64]| -> String {
+        let kept = |(i, _): &(usize, &u8)| !axes.contains(&(*i as i64));
+        letters.iter().enumerate().filter(kept).map(|(_, letter)| char::from(*letter)).collect()
+    };
+    let [a, b, c] = [&expand1, &expand2, &expand3].map(|axes| without(axes));
+    emit(cx, &format!("{a},{b},{c}->{}", without(&sumdim)), &[i1, i2, i3], cx.result(0)?.dtype)
+}
+
 /// The sum of products over the paired axes `dims_self` and `dims_other`.
 #[lowering("aten.tensordot.default", multilinear)]
 fn tensordot(cx: &Lower, a: Value, b: Value, dims_self: Vec<i64>, dims_other: Vec<i64>) -> Res<Value> {

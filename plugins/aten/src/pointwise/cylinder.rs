@@ -163,9 +163,13 @@ fn airy_scale(cx: &Lower, x: Value) -> (Value, Value) {
     (scaled(x * root, 2.0 / 3.0), cx.sqrt(root))
 }
 
-/// Airy's function `Ai`; NaN at both infinities, as PyTorch has it.
+/// `-2 x sqrt(-x)`, three halves of the phase, overflows in `f32` below this.
+const LAST_PHASE: f64 = -3.070_7e25;
+
+/// Airy's function `Ai`; NaN at both infinities and, in `f32`, below [`LAST_PHASE`], as PyTorch has it.
 #[lowering("aten.special_airy_ai.default")]
 fn airy_ai(cx: &Lower, x: Value) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
     computed(cx, x, |x| {
         let middle = cx.clamp(x, -6.0, 2.0);
         let near = polynomial(cx, scaled(middle + 2.0, 0.25), &tables::AI_NEAR, F64);
@@ -186,7 +190,8 @@ fn airy_ai(cx: &Lower, x: Value) -> Res<Value> {
         let wave = p * (sine + cosine) - q * (cosine - sine);
         let left = wave / scaled(fourth, (2.0 * PI).sqrt());
         let outside = cx.select(cx.less(x, 0.0), left, right);
-        let outside = cx.select(cx.is_nan(x), f64::NAN, outside);
+        let lost = if dtype == F64 { cx.is_nan(x) } else { cx.is_nan(x) | cx.less(x, LAST_PHASE) };
+        let outside = cx.select(lost, f64::NAN, outside);
         cx.select(cx.greater_equal(x, -6.0) & cx.less_equal(x, 2.0), near, outside)
     })
 }

@@ -158,6 +158,9 @@ fn zeta(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
     Ok(cx.cast(cx.select(cx.less(s, 1.0), f64::NAN, y), dtype))
 }
 
+/// `f64` has no fractions from here.
+const FIRST_WITHOUT_FRACTIONS: f64 = 4_503_599_627_370_496.0;
+
 /// Derivative `n` of `digamma`: `(-1)^(n + 1) n! zeta(n + 1, x)`.
 #[lowering("aten.polygamma.default", "aten.special_polygamma.default")]
 fn polygamma(cx: &Lower, n: i64) -> Res<Value> {
@@ -175,7 +178,12 @@ fn polygamma(cx: &Lower, n: i64) -> Res<Value> {
     } else {
         let factorial: f64 = (1..=n).map(|k| k as f64).product();
         let order = cx.numbers(&[n as f64 + 1.0], F64);
-        scaled(zeta_of(cx, cx.squeeze(order, &[0]), x), if n % 2 == 0 { -factorial } else { factorial })
+        let sign = if n % 2 == 0 { -1.0 } else { 1.0 };
+        let y = scaled(zeta_of(cx, cx.squeeze(order, &[0]), x), sign * factorial);
+        // PyTorch has a series of its own for the first derivative, which ends in 0.
+        let y = if n == 1 { cx.select(cx.equal(x, f64::INFINITY), 0.0, y) } else { y };
+        // Every number of this size is an integer, and so a pole.
+        cx.select(cx.less(x, -FIRST_WITHOUT_FRACTIONS), sign * f64::INFINITY, y)
     };
     Ok(cx.cast(y, dtype))
 }

@@ -77,18 +77,23 @@ fn linalg_matrix_norm(cx: &Lower, x: Value, ord: f64, dim: Axes, keepdim: bool) 
     matrix_norm(cx, widened(cx, x)?, ord, &dim.ints(), keepdim)
 }
 
-/// The Frobenius norm: the root of the sum of squares.
+/// A matrix norm that has a name.
 #[lowering("aten.linalg_matrix_norm.str_ord", "aten.linalg_norm.ord_str")]
 fn named_norm(cx: &Lower, x: Value, ord: Str, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
-    let (x, axes) = (widened(cx, x)?, axes_of(dim.as_ref()));
-    match ord.0 {
-        "fro" => reduce(cx, op::ReduceL2, x, &axes, keepdim),
-        "nuc" => of_singular_values(cx, op::ReduceSum, x, &axes, keepdim),
+    named_matrix_norm(cx, widened(cx, x)?, ord.0, &axes_of(dim.as_ref()), keepdim)
+}
+
+/// The Frobenius norm, or the sum of the singular values, over `axes`.
+pub(crate) fn named_matrix_norm(cx: &Lower, x: Value, ord: &str, axes: &[i64], keepdim: bool) -> Res<Value> {
+    match ord {
+        "fro" => reduce(cx, op::ReduceL2, x, axes, keepdim),
+        "nuc" => of_singular_values(cx, op::ReduceSum, x, axes, keepdim),
         other => Err(format!("the matrix norm of `ord` {other:?} is not known").into()),
     }
 }
 
-fn matrix_norm(cx: &Lower, x: Value, ord: f64, axes: &[i64], keepdim: bool) -> Res<Value> {
+/// The largest or smallest sum of magnitudes along one of two axes, or singular value.
+pub(crate) fn matrix_norm(cx: &Lower, x: Value, ord: f64, axes: &[i64], keepdim: bool) -> Res<Value> {
     let (rows, columns) = match axes {
         [rows, columns] => (*rows, *columns),
         _ => (0, 1),

@@ -26,6 +26,37 @@ fn logsumexp(cx: &Lower, x: Value, dim: Axes, keepdim: bool) -> Res<Value> {
     unless_nan(cx, reduce(cx, op::ReduceLogSumExp, x, &axes, keepdim)?, x, &axes, keepdim)
 }
 
+/// The gradient of `softmax`, given its result: `(g - sum(g y)) y` along `dim`.
+#[lowering("aten._softmax_backward_data.default")]
+fn softmax_backward(cx: &Lower, grad_output: Value, output: Value, dim: i64) -> Res<Value> {
+    gradient(cx, grad_output, output, dim, |_, y| y, true)
+}
+
+/// The gradient of `log_softmax`, given its result: `g - sum(g) exp(y)` along `dim`.
+#[lowering("aten._log_softmax_backward_data.default")]
+fn log_softmax_backward(cx: &Lower, grad_output: Value, output: Value, dim: i64) -> Res<Value> {
+    gradient(cx, grad_output, output, dim, |cx, y| cx.exp(y), false)
+}
+
+/// `g - sum(g) y` along `dim`, where `g` is the gradient, times `y` if `weighted`. Narrow floats are computed in f32:
+/// differences of rounded products would be far off.
+fn gradient(
+    cx: &Lower,
+    g: Value,
+    y: Value,
+    dim: i64,
+    probability: impl Fn(&Lower, Value) -> Value,
+    weighted: bool,
+) -> Res<Value> {
+    let dtype = if cx.dtype(g)? == DType::F64 { DType::F64 } else { DType::F32 };
+    let y = probability(cx, cx.cast(y, dtype));
+    let g = cx.cast(g, dtype);
+    let g = if weighted { g * y } else { g };
+    let axes = if cx.rank(g)? == 0 { vec![] } else { vec![dim] };
+    let sum = reduce(cx, op::ReduceSum, g, &axes, true)?;
+    Ok(cx.cast(g - y * sum, cx.result(0)?.dtype))
+}
+
 /// The operator has at least one axis, so that a 0-d operand gets one.
 fn along(cx: &Lower, op: impl Operator<'static>, x: Value, dim: Axis) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;

@@ -16,6 +16,12 @@ fn prod(cx: &Lower, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
     total(cx, op::ReduceProd, x, dim.as_ref(), keepdim)
 }
 
+/// The product over `dims`.
+#[lowering("prims.prod.default")]
+fn prims_prod(cx: &Lower, inp: Value, dims: Option<Axes>) -> Res<Value> {
+    total(cx, op::ReduceProd, inp, dims.as_ref(), false)
+}
+
 /// The mean over `dim`.
 #[lowering("aten.mean.default", "aten.mean.dim", parts)]
 fn mean(cx: &Lower, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
@@ -39,6 +45,24 @@ fn nanmean(cx: &Lower, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<Value>
     };
     let sum = total(cx, op::ReduceSum, clean, dim.as_ref(), keepdim)?;
     Ok(sum / cx.cast(total(cx, op::ReduceSum, !missing, dim.as_ref(), keepdim)?, dtype))
+}
+
+/// The sum over the axes that `size` lacks, and over those where it is 1.
+#[lowering("aten.sum_to_size.default")]
+fn sum_to_size(cx: &Lower, x: Value, size: Vec<SymInt>) -> Res<Value> {
+    let shape = cx.shape(x)?;
+    let new = shape.len().checked_sub(size.len()).ok_or("the argument `size` has too many axes")?;
+    let is_summed = |(i, extent): (usize, &Dim)| {
+        let one = i.checked_sub(new).is_none_or(|i| size.get(i).and_then(SymInt::as_const) == Some(1));
+        (one && !(i >= new && extent.is(1))).then_some(i as i64)
+    };
+    let axes: Vec<i64> = shape.iter().enumerate().filter_map(is_summed).collect();
+    if axes.is_empty() {
+        return Ok(x);
+    }
+    let sums = reduce(cx, op::ReduceSum, x, &axes, true)?;
+    let first: Vec<i64> = (0..new as i64).collect();
+    Ok(if first.is_empty() { sums } else { cx.squeeze(sums, &first) })
 }
 
 /// How many elements are not zero.

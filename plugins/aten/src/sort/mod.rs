@@ -3,4 +3,5 @@
 mod extreme;
 mod order;
 mod quantile;
+mod quantiles;
 mod unique;

@@ -1,15 +1,25 @@
 //! Resampling as products with matrices of weights, for constant extents.
 
+use std::f64::consts::PI;
+
 use onnxport_sdk::prelude::*;
 
 use super::resize::Sizes;
 use crate::matmul::along;
 
+/// The function of the distance that gives weights.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kernel {
+    Linear,
+    Cubic,
+    /// The sinc function, windowed by its first three lobes.
+    Lanczos,
+}
+
 /// How elements are weighted.
 #[derive(Clone, Copy)]
 pub(super) struct Filter {
-    /// By a cubic, instead of linearly.
-    pub(super) cubic: bool,
+    pub(super) kernel: Kernel,
     /// Whether the first and the last elements keep their positions.
     pub(super) corners: bool,
     /// Whether elements are smoothed where they become fewer.
@@ -45,10 +55,11 @@ impl Filter {
     /// Between the nearest two or four elements; those outside repeat the edge.
     fn sharp(self, i: i64, n: i64, step: f64) -> Vec<f64> {
         let at = if self.corners { step * i as f64 } else { step * (i as f64 + 0.5) - 0.5 };
-        let at = if self.cubic { at } else { at.max(0.0) };
+        let cubic = self.kernel == Kernel::Cubic;
+        let at = if cubic { at } else { at.max(0.0) };
         let first = at.floor() as i64;
         let rest = at - first as f64;
-        let near = if self.cubic { -1..=2 } else { 0..=1 };
+        let near = if cubic { -1..=2 } else { 0..=1 };
         let mut row = vec![0.0; n as usize];
         for k in near {
             let weight = self.at(rest - k as f64, -0.75);
@@ -62,7 +73,12 @@ impl Filter {
     /// Of all elements that the filter reaches, without those outside.
     fn smooth(self, i: i64, n: i64, step: f64) -> Vec<f64> {
         let wide = step.max(1.0);
-        let reach = if self.cubic { 2.0 } else { 1.0 } * wide;
+        let reach = wide
+            * match self.kernel {
+                Kernel::Linear => 1.0,
+                Kernel::Cubic => 2.0,
+                Kernel::Lanczos => 3.0,
+            };
         let center = step * (i as f64 + 0.5);
         let first = ((center - reach + 0.5) as i64).max(0);
         let end = ((center + reach + 0.5) as i64).min(n);
@@ -78,10 +94,15 @@ impl Filter {
     /// The weight at a distance; `a` is the coefficient of the cubic.
     fn at(self, distance: f64, a: f64) -> f64 {
         let x = distance.abs();
-        match (self.cubic, x) {
-            (false, x) => (1.0 - x).max(0.0),
-            (true, x) if x < 1.0 => ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0,
-            (true, x) if x < 2.0 => (((x - 5.0) * x + 8.0) * x - 4.0) * a,
+        match (self.kernel, x) {
+            (Kernel::Linear, x) => (1.0 - x).max(0.0),
+            (Kernel::Cubic, x) if x < 1.0 => ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0,
+            (Kernel::Cubic, x) if x < 2.0 => (((x - 5.0) * x + 8.0) * x - 4.0) * a,
+            (Kernel::Lanczos, 0.0) => 1.0,
+            (Kernel::Lanczos, x) if x < 3.0 => {
+                let angle = PI * x;
+                angle.sin() / angle * ((angle / 3.0).sin() / (angle / 3.0))
+            }
             _ => 0.0,
         }
     }

@@ -5,7 +5,7 @@ use onnxport_sdk::prelude::*;
 use super::permuted;
 
 /// `x` with `axes` reversed: one `Slice` that walks backwards from the last element.
-fn flipped(cx: &Lower, x: Value, axes: &[i64]) -> Value {
+pub(crate) fn flipped(cx: &Lower, x: Value, axes: &[i64]) -> Value {
     if axes.is_empty() {
         return x;
     }

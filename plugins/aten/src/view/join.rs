@@ -54,7 +54,7 @@ fn stack(cx: &Lower, tensors: Vec<Value>, dim: i64) -> Res<Value> {
 }
 
 /// Each tensor in `num_chunks` equal parts along `dim`, filled up with zeros, and the parts of the same number in a row.
-#[lowering("aten._chunk_cat.default")]
+#[lowering("aten._chunk_cat.default", parts)]
 fn chunk_cat(cx: &Lower, tensors: Vec<Value>, dim: i64, num_chunks: i64) -> Res<Value> {
     let first = tensors.first().ok_or("argument `tensors` is empty")?;
     let axis = cx.axis(dim, cx.rank(*first)?)?;

@@ -15,4 +15,5 @@ mod strided;
 mod window;
 
 pub(crate) use expand::expand_to;
+pub(crate) use flip::flipped;
 pub(crate) use permute::permuted;

@@ -104,7 +104,7 @@ test_ops = suite(
         case(
             "aten.polygamma.default",
             lambda x: torch.polygamma(1, x),
-            torch.tensor([float("inf"), float("nan"), 1e30]),
+            torch.tensor([float("inf"), float("-inf"), float("nan"), 1e30]),
             id="ends",
         ),
         case(

@@ -183,7 +183,8 @@ fn polygamma(cx: &Lower, n: i64) -> Res<Value> {
         // PyTorch has a series of its own for the first derivative, which ends in 0.
         let y = if n == 1 { cx.select(cx.equal(x, f64::INFINITY), 0.0, y) } else { y };
         // Every number of this size is an integer, and so a pole.
-        cx.select(cx.less(x, -FIRST_WITHOUT_FRACTIONS), sign * f64::INFINITY, y)
+        let pole = cx.less(x, -FIRST_WITHOUT_FRACTIONS) & cx.not(cx.equal(x, f64::NEG_INFINITY));
+        cx.select(pole, sign * f64::INFINITY, y)
     };
     Ok(cx.cast(y, dtype))
 }

@@ -12,8 +12,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How such a process talks: what every script begins with.
-const PROCESS: &str = include_str!("process.py");
+/// How such a process talks. It receives the script first, since arguments may have 128 KiB on Linux.
+const PROCESS: &str =
+    concat!(include_str!("process.py"), "\n\nexec(compile(receive(), \"<string>\", \"exec\"))\n");
 /// The most bytes that an answer may have.
 const LONGEST: u64 = 2 << 30;
 /// The most bytes of its last words that are kept.
@@ -72,9 +73,7 @@ impl Child {
     ) -> Result<Self, String> {
         let cannot = |error: io::Error| format!("`{}` cannot be started: {error}", interpreter.display());
         let mut command = Command::new(interpreter);
-        command
-            .args(["-W", "ignore", "-c", &format!("{PROCESS}\n\n{script}")])
-            .arg(std::path::absolute(path).map_err(cannot)?);
+        command.args(["-W", "ignore", "-c", PROCESS]).arg(std::path::absolute(path).map_err(cannot)?);
         command.arg(std::process::id().to_string()).args(trusted.then_some("trusted"));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = command.spawn().map_err(cannot)?;
@@ -111,6 +110,8 @@ impl Child {
             keep(errors, &kept);
             drop(speaking);
         })?;
+        // One that has ended says so where it is to answer.
+        let _ = child.request.send(script.as_bytes().to_vec());
         Ok(child)
     }
 

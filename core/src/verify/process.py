@@ -1,10 +1,10 @@
 """A process of the user's Python that onnxport starts to answer it: how both talk.
 
-    python -c <this, and what is to be done> ARCHIVE PARENT [OPTION...]
+    python -c <this> ARCHIVE PARENT [OPTION...]
 
-Standard input and output carry messages: eight bytes that state a length, then as many bytes. Those
-that come in are requests. Standard input stays open: its end is that of the process that asked.
-The script for the request follows in the same text.
+Standard input and output carry messages: eight bytes that state a length, then as many bytes. The
+first one that comes in is the script, and the others are requests. Standard input stays open: its
+end is that of the process that asked.
 """
 # ruff: noqa: E402
 

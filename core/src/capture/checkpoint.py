@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     )
     from group_query import Buffered, current, use_group_query
     from process import reason
+    from streamed import streamed
 
 
 def probe(model: Any, mode: Any) -> tuple[list[dict[str, int]], int]:
@@ -114,7 +115,7 @@ class Checkpoint:
     def __init__(
         self, folder: str, config: Any, dtype: str, request: dict[str, Any], mode: Any
     ) -> None:
-        self.folder, self.config, self.dtype = folder, config, dtype
+        self.folder, self.config, self.dtype, self.mode = folder, config, dtype, mode
         self.last = request["last"]
         self.model = model = model_of(config, dtypes()[dtype], mode)
         self.layers, self.vocabulary = probe(model, mode)
@@ -143,6 +144,11 @@ class Checkpoint:
             transformers.AutoModelForCausalLM.from_pretrained, self.folder, local_files_only=True
         )
         return with_attention(load, self.config, dtypes()[self.dtype])
+
+    def streamed(self) -> Any:
+        """Return a model that reads its weights while it runs."""
+        model = model_of(self.config, dtypes()[self.dtype], self.mode)
+        return streamed(model, self.folder, self.composed)
 
     def run(self, model: Any, given: list[Any]) -> list[Any]:
         """Return the results of a model that was loaded."""

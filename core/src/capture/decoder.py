@@ -5,8 +5,9 @@ it, and the first has the import of annotations for all.
 
 Messages are JSON. The request has `program`, the path of the program to write; `dtype`, `f32`,
 `f16` or null for the checkpoint's own; `last`, whether only the logits of the last token are
-wanted; `code`, the path of a Python file to run first, or null; `buffers`, whether caches are
-buffers that GroupQueryAttention writes to; `pooling`, that of an embedding model whose files
+wanted; `code`, the path of a Python file to run first, or null; `genai`, whether models of several
+programs are those of onnxruntime-genai; `buffers`, whether caches are buffers that
+GroupQueryAttention writes to; `pooling`, that of an embedding model whose files
 state none, or null; `adapters`, each with its `folder`, the shapes of its tensors as `stored`,
 and whether it is `merged` into the weights; `record`, `inputs` for calls to run the model with,
 `values` for their results as well, or null; and `stored`, the shapes of the tensors of the
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from embedding import embedding, is_embedding
     from encoder_decoder import encoder_decoder
     from expected import record
+    from images_and_text import images_and_text
     from process import end_with, reason, receive, write
 
 # Sizes of the captured call. They differ, so that no two dimensions are taken for one.
@@ -107,13 +109,13 @@ def configuration(folder: str) -> Any:
         raise Refused("architecture", f"{about}: {reason(error)}") from error
     except Exception as error:
         raise Refused("checkpoint", f"config.json cannot be read: {reason(error)}") from error
-    for part in ("vision_config", "audio_config"):
-        if getattr(config, part, None) is not None:
-            raise Refused("architecture", f"`{config.model_type}` is not a model of text alone")
+    if getattr(config, "audio_config", None) is not None:
+        raise Refused("architecture", f"`{config.model_type}` is a decoder of sound")
     if getattr(config, "quantization_config", None) is not None:
         raise Refused("architecture", "the weights of this checkpoint are quantized")
     # A capture would keep the frequencies of one length.
-    rotary = [getattr(config, name, None) for name in ("rope_parameters", "rope_scaling")]
+    text = config.get_text_config() if hasattr(config, "get_text_config") else config
+    rotary = [getattr(text, name, None) for name in ("rope_parameters", "rope_scaling")]
     if kind := next(
         (kind for kind in rotary_kinds(rotary) if kind in ("dynamic", "longrope")), None
     ):
@@ -287,15 +289,24 @@ def decoder(folder: str, request: dict[str, Any]) -> dict[str, Any]:
     name = request["dtype"] or ("f16" if stated == torch.float16 else "f32")
     dtype = dtypes()[name]
     is_vector = is_embedding(folder, config, request["pooling"])
-    if request["adapters"] and (is_vector or getattr(config, "is_encoder_decoder", False)):
+    sees = getattr(config, "vision_config", None) is not None
+    is_two = getattr(config, "is_encoder_decoder", False)
+    if request["adapters"] and (is_vector or sees or is_two):
         about = f"`{config.model_type}` is not a decoder, and only decoders take adapters"
         raise Refused("adapter", f"`{request['adapters'][0]['folder']}`: {about}")
     if is_vector:
+        if sees:
+            raise Refused("architecture", f"`{config.model_type}` is not a model of text alone")
         if request["last"]:
             about = f"`{config.model_type}` makes one vector or one row of scores of each text"
             raise Refused("architecture", f"{about}: it has no logits of tokens")
         return embedding(folder, config, name, mode, request, send)
-    if getattr(config, "is_encoder_decoder", False):
+    if sees:
+        if request["last"] or request["buffers"]:
+            about = f"`{config.model_type}` is a model of images and text"
+            raise Refused("architecture", f"{about}: logits are of all tokens, caches grow")
+        return images_and_text(folder, config, name, mode, request, send)
+    if is_two:
         if request["last"] or request["buffers"]:
             about = f"`{config.model_type}` has an encoder and a decoder"
             raise Refused("architecture", f"{about}: logits are of all tokens, caches grow")

@@ -5,11 +5,12 @@ request says. A model for the classification of sequences, such as a reranker, h
 script of the decoder stands behind this one.
 """
 
+import contextlib
 import functools
 import inspect
-import json
 import os
 import types
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -24,36 +25,14 @@ if TYPE_CHECKING:
         with_attention,
     )
     from expected import too_large, write_calls
+    from pooling import dense, pooled, pooling_of, read_json
     from process import reason
 
 MODEL = "model"
-POOLINGS = ("cls", "lasttoken", "max", "mean", "mean_sqrt_len_tokens", "weightedmean")
-# The keys of older releases, such as `pooling_mode_mean_tokens`.
-OLDER = {f"pooling_mode_{name}": name for name in POOLINGS} | {
-    f"pooling_mode_{name}_{tokens}": name
-    for name, tokens in (
-        ("cls", "token"),
-        ("max", "tokens"),
-        ("mean", "tokens"),
-        ("weightedmean", "tokens"),
-    )
-}
 SCORES = "ForSequenceClassification"
 # The texts of a call, their length, and the tokens of each that are not padding.
 CALLS = {"texts": (2, 7, (7, 4)), "token": (1, 1, (1,)), "batch": (4, 12, (5, 12, 1, 9))}
 TEXTS, TOKENS = 3, 5
-
-
-def read_json(*path: str) -> Any:
-    """Read a file of the checkpoint; `None` if it is not there."""
-    name = os.path.join(*path)
-    if not os.path.isfile(name):
-        return None
-    try:
-        with open(name, encoding="utf-8") as file:
-            return json.load(file)
-    except ValueError as error:
-        raise Refused("checkpoint", f"`{name}` cannot be read: {reason(error)}") from error
 
 
 def has_scores(config: Any) -> bool:
@@ -62,71 +41,40 @@ def has_scores(config: Any) -> bool:
     return str(names[0]).endswith(SCORES)
 
 
-def pooling_of(folder: str, config: Any, asked: str | None) -> tuple[list[str], bool] | None:
-    """Return the kinds of pooling, and whether vectors are normalized; `None` without pooling."""
-    if asked is not None:
-        return [asked], False
-    modules = read_json(folder, "modules.json")
-    if has_scores(config) or not isinstance(modules, list):
-        return None
-    kinds: list[str] | None = None
-    normalized = False
-    for module in modules:
-        kind, path = str(module.get("type", "")).rsplit(".", 1)[-1], str(module.get("path", ""))
-        settings = read_json(folder, path, "config.json") or {}
-        if kind == "Transformer" and kinds is None and path in ("", "."):
-            continue
-        if kind == "Pooling" and kinds is None:
-            kinds = pooling_kinds(settings)
-        elif kind == "Normalize" and kinds is not None:
-            normalized = True
-        else:
-            raise Refused("architecture", f"modules.json has the module `{kind}` in `{path}`")
-    return None if kinds is None else (kinds, normalized)
-
-
-def pooling_kinds(settings: dict[str, Any]) -> list[str]:
-    """Return the kinds of pooling that a module has."""
-    mode = settings.get("pooling_mode")
-    if mode is None:
-        mode = [name for key, name in OLDER.items() if settings.get(key)] or ["mean"]
-    kinds = [mode] if isinstance(mode, str) else list(mode)
-    if unknown := [one for one in kinds if one not in POOLINGS]:
-        raise Refused("architecture", f"the pooling `{unknown[0]}` is not known")
-    if settings.get("include_prompt") is False:
-        raise Refused("architecture", "the pooling leaves out the prompt, whose length varies")
-    return kinds
-
-
-def pooled(states: Any, mask: Any, kind: str) -> Any:
-    """Return a vector for each text, as sentence-transformers computes it."""
-    import torch
-
-    def at(index: Any) -> Any:
-        places = index[:, None, None].expand(-1, 1, states.shape[2])
-        return torch.gather(states, 1, places).squeeze(1)
-
-    if kind == "cls":
-        return at(mask.argmax(1))
-    if kind == "lasttoken":
-        return at(states.shape[1] - 1 - mask.flip(1).argmax(1))
-    if kind == "max":
-        return states.masked_fill(mask[:, :, None] == 0, float("-inf")).amax(1)
-    # Sums are in f32 at least.
-    wide = states.float()
-    weights = mask[:, :, None].to(wide.dtype)
-    if kind == "weightedmean":
-        # The first token that counts has the weight 1.
-        places = torch.arange(1, states.shape[1] + 1, dtype=wide.dtype)[None]
-        weights = weights * (places - mask.argmax(1)[:, None].to(wide.dtype))[:, :, None]
-    total = weights.sum(1).clamp(min=1e-9)
-    divisor = total.sqrt() if kind == "mean_sqrt_len_tokens" else total
-    return ((wide * weights).sum(1) / divisor).to(states.dtype)
-
-
 def is_embedding(folder: str, config: Any, asked: str | None) -> bool:
     """Whether the checkpoint makes a vector or scores of a text."""
     return has_scores(config) or pooling_of(folder, config, asked) is not None
+
+
+@contextlib.contextmanager
+def masks_without_vmap() -> Iterator[None]:
+    """Make masks of any kind by broadcasting.
+
+    PyTorch cannot save the operators that `vmap` leaves in a program.
+    """
+    from transformers import masking_utils
+
+    def broadcast(function: Any) -> Any:
+        def made(*places: Any) -> Any:
+            texts, _, queries, keys = (one.shape[0] for one in places)
+            mask = function(*masking_utils._non_vmap_expansion_sdpa(*places))
+            return mask.expand(texts, -1, queries, keys)
+
+        return made
+
+    changed = {
+        "_vmap_expansion_sdpa": broadcast,
+        "TransformGetItemToIndex": contextlib.nullcontext,
+    }
+    kept = {name: getattr(masking_utils, name, None) for name in changed}
+    known = all(kept.values()) and hasattr(masking_utils, "_non_vmap_expansion_sdpa")
+    for name, one in changed.items() if known else ():
+        setattr(masking_utils, name, one)
+    try:
+        yield
+    finally:
+        for name, one in kept.items() if known else ():
+            setattr(masking_utils, name, one)
 
 
 class Embedding:
@@ -151,6 +99,12 @@ class Embedding:
         self.output = "logits" if pooling is None else "sentence_embedding"
         self.more = {"use_cache": False} if "use_cache" in signature else {}
         self.words = self.model.get_input_embeddings().num_embeddings
+        kinds = [] if pooling is None else pooling[1]
+        self.steps = [None if one is None else dense(*one, dtypes()[dtype]) for one in kinds]
+        for at, one in enumerate(self.steps):
+            if one is not None:
+                # A name in the program.
+                self.model.register_module(f"dense_{at}", one)
 
     def build(self, make: Any) -> Any:
         """Return the model that `make` makes of a class of transformers."""
@@ -190,10 +144,14 @@ class Embedding:
         out = inner(**named, return_dict=True, **self.more)
         if self.pooling is None:
             return out.logits
-        kinds, normalized = self.pooling
+        kinds, _ = self.pooling
         mask = named["attention_mask"]
         vectors = torch.cat([pooled(out.last_hidden_state, mask, kind) for kind in kinds], -1)
-        return torch.nn.functional.normalize(vectors, dim=-1) if normalized else vectors
+        for step in self.steps:
+            vectors = (
+                torch.nn.functional.normalize(vectors, dim=-1) if step is None else step(vectors)
+            )
+        return vectors
 
     def capture(self, mode: Any, most: int | None = None) -> Any:
         """Export the model for any number of texts, of `most` tokens if given."""
@@ -209,7 +167,7 @@ class Embedding:
         with mode:
             given = [torch.ones(TEXTS, TOKENS, dtype=torch.int64) for _ in self.inputs]
         axes = {0: Dim("batch", min=1), 1: Dim("sequence", min=1, max=most)}
-        with torch.no_grad():
+        with torch.no_grad(), masks_without_vmap():
             return torch.export.export(
                 self.model, tuple(given), dynamic_shapes=((axes,) * len(given),), strict=False
             )
@@ -300,7 +258,7 @@ def embedding(
         for given in made.inputs
         for axis, size in sizes.items()
     ]
-    kinds, normalized = pooling or ([], False)
+    kinds, _ = pooling or ([], [])
     described = {
         "model_type": str(config.model_type),
         "architecture": type(made.model).__name__,
@@ -308,7 +266,8 @@ def embedding(
         "layers": [],
         "positions": False,
         "pooling": kinds,
-        "normalized": normalized,
+        "dense": sum(step is not None for step in made.steps),
+        "normalized": None in made.steps[-1:],
         "uncompared": uncompared,
         "attention_heads": getattr(config, "num_attention_heads", None),
         "hidden_size": getattr(config, "hidden_size", None),

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     )
     from expected import too_large, write_calls
     from process import reason
+    from sound import Served
 
 # The files, and the names of optimum.
 ENCODER, FIRST, LATER = "encoder_model", "decoder_model", "decoder_with_past_model"
@@ -49,6 +50,10 @@ def sequences_of(config: Any, make: Callable[..., Any]) -> Any:
 
 class Parts:
     """The programs of a model, their interfaces, and calls of them."""
+
+    order: tuple[str, ...] = (ENCODER, FIRST, LATER)
+    # Names of files that are not those of the parts.
+    files: dict[str, str] = {}  # noqa: RUF012
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -313,19 +318,20 @@ def encoder_decoder(
         return with_attention(make, config, dtype)
 
     model = sequences_of(config, empty)
-    parts = Parts(model)
+    parts = Served(model) if request["genai"] else Parts(model)
     vocabulary = parts.probe(mode)
     made = compositions(model, request["stored"])
     root = os.path.splitext(request["program"])[0]
     limit, programs, described = limit_of(config), {}, []
-    for part in (ENCODER, FIRST, LATER):
+    for part in parts.order:
         tell({"step": f"capturing {part}"})
         export = functools.partial(parts.capture, part, mode, dtype)
         programs[part], most = bounded(limit_of(config), export)
         limit = most if most is None or limit is None else min(limit, most)
         path = f"{root}-{part}.pt2"
         torch.export.save(programs[part], path)
-        described.append({"name": part, "program": path, **parts.described(part, dtype)})
+        name_of_part = parts.files.get(part, part)
+        described.append({"name": name_of_part, "program": path, **parts.described(part, dtype)})
     uncompared = None
     if request["record"]:
         calls, uncompared = recorded(parts, folder, dtype, request, tell)
@@ -354,4 +360,5 @@ def encoder_decoder(
         },
         "composed": made,
         "parts": described,
+        **(parts.served(folder) if isinstance(parts, Served) else {}),
     }

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from adapters import Adapters
     from caches import shapes_of
     from process import reason
+    from streamed import largest
 
 # The part of the free memory that the weights may take.
 SHARE = 0.5
@@ -38,6 +39,22 @@ def too_large(model: Any) -> str | None:
         gigabytes = f"{size / 1e9:.1f} GB of weights, and {free / 1e9:.1f} GB of memory are free"
         return f"PyTorch would have to load {gigabytes}"
     return None
+
+
+def can_stream(source: Any) -> bool:
+    """Whether the weights can be read while the model runs, one module after another."""
+    free = free_memory()
+    is_large = free is None or largest(source.model) > free * SHARE
+    return hasattr(source, "streamed") and not is_large
+
+
+def refuse_fake(cases: dict[str, tuple[list[Any], list[Any]]]) -> None:
+    """Raise if a module took a weight of another one, which has no values at that time."""
+    from torch._subclasses.fake_tensor import FakeTensor
+
+    values = (one for _, results in cases.values() for one in results)
+    if any(isinstance(one, FakeTensor) for one in values):
+        raise ValueError("a module uses the weights of another one")
 
 
 class Calls:
@@ -128,11 +145,16 @@ def record(source: Any, adapters: "Adapters", request: dict[str, Any], program: 
     """
     wanted = request["record"] == "values"
     missing = too_large(source.model) if wanted else None
+    load = source.loaded
+    # Adapters change weights that stay.
+    if missing is not None and not adapters.all and can_stream(source):
+        load, missing = source.streamed, None
     recorded = None
     if wanted and missing is None:
         try:
-            recorded = Calls(source, adapters, source.loaded())
+            recorded = Calls(source, adapters, load())
             recorded.make(request["buffers"])
+            refuse_fake(recorded.cases)
         except Exception as error:
             recorded, missing = None, f"PyTorch does not run the checkpoint: {reason(error)}"
     if recorded is None:

@@ -30,6 +30,14 @@ const SCRIPT: &str = concat!(
     "\n\n",
     include_str!("encoder_decoder.py"),
     "\n\n",
+    include_str!("sound.py"),
+    "\n\n",
+    include_str!("images.py"),
+    "\n\n",
+    include_str!("images_and_text.py"),
+    "\n\n",
+    include_str!("pooling.py"),
+    "\n\n",
     include_str!("embedding.py"),
     "\n\n",
     include_str!("group_query.py"),
@@ -37,6 +45,8 @@ const SCRIPT: &str = concat!(
     include_str!("described.py"),
     "\n\n",
     include_str!("checkpoint.py"),
+    "\n\n",
+    include_str!("streamed.py"),
     "\n\n",
     include_str!("expected.py"),
     "\n\n",
@@ -61,6 +71,8 @@ pub struct Capture {
     pub last: bool,
     /// A Python file to run first, which registers or describes the model.
     pub code: Option<PathBuf>,
+    /// Make the programs that onnxruntime-genai runs, if there are several.
+    pub genai: bool,
     /// The pooling of an embedding model whose checkpoint states none.
     pub pooling: Option<&'static str>,
     /// Keep caches in buffers that `GroupQueryAttention` writes to.
@@ -130,6 +142,9 @@ pub struct Decoder {
     /// The kinds of pooling of an embedding model.
     #[serde(default)]
     pub pooling: Vec<String>,
+    /// The number of dense layers behind the pooling.
+    #[serde(default)]
+    pub dense: u64,
     /// Whether its vectors are normalized.
     #[serde(default)]
     pub normalized: bool,
@@ -203,8 +218,12 @@ pub struct Captured {
     pub composed: BTreeMap<String, Composition>,
     /// The modules that adapters change.
     pub adapted: Adapted,
-    /// The programs of an encoder-decoder, or that of a model without caches; none for a decoder, which is one program.
+    /// The programs of a model that has several, or that of a model without caches; none for a decoder of text.
     pub parts: Vec<Part>,
+    /// The settings of the programs for onnxruntime-genai, as `genai_config.json` has them.
+    pub settings: Map<String, Value>,
+    /// Further files of the folder, in JSON.
+    pub files: BTreeMap<String, Value>,
 }
 
 /// A program with the names of its interface.
@@ -243,6 +262,8 @@ enum Kind {
     Checkpoint,
     /// The architecture is unknown, or not a decoder with caches.
     Architecture,
+    /// onnxruntime-genai cannot run the model.
+    Server,
     /// PyTorch cannot capture the model.
     Capture,
     /// transformers changes stored tensors in a way that is not known.
@@ -271,6 +292,10 @@ enum Answer {
         adapted: Adapted,
         #[serde(default)]
         parts: Vec<Part>,
+        #[serde(default)]
+        settings: Map<String, Value>,
+        #[serde(default)]
+        files: BTreeMap<String, Value>,
     },
 }
 
@@ -313,6 +338,8 @@ fn refused(checkpoint: &Path, kind: Kind, why: String) -> Diagnostic {
             .help("save the checkpoint again with `save_pretrained`"),
         Kind::Architecture => Diagnostic::error(Code::CAPTURE_ARCHITECTURE, format!("`{at}`: {why}"))
             .help("export the model with `onnxport.export` of the Python package, or update transformers"),
+        Kind::Server => Diagnostic::error(Code::CAPTURE_ARCHITECTURE, format!("`{at}`: {why}"))
+            .help("use `--target onnxruntime`, and run the models with ONNX Runtime"),
         Kind::Capture => failed(&why),
         Kind::Conversion => Diagnostic::error(Code::CAPTURE_CONVERSION, format!("`{at}`: {why}"))
             .help("save the checkpoint with `save_pretrained(folder, save_original_format=False)`"),
@@ -342,8 +369,8 @@ fn ask(
             Answer::Decoder { decoder, parts, .. } if decoder.layers.is_empty() && parts.is_empty() => {
                 return Err(told("its decoder has no layers".to_owned()));
             }
-            Answer::Decoder { decoder, composed, adapted, parts } => {
-                return Ok(Captured { decoder: *decoder, composed, adapted, parts });
+            Answer::Decoder { decoder, composed, adapted, parts, settings, files } => {
+                return Ok(Captured { decoder: *decoder, composed, adapted, parts, settings, files });
             }
         }
     }

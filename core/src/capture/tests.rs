@@ -21,6 +21,7 @@ fn asked(answers: &[&str], script: &str) -> Result<Captured, Diagnostic> {
         dtype: None,
         last: false,
         code: None,
+        genai: false,
         pooling: None,
         buffers: false,
         adapters: Vec::new(),
@@ -37,7 +38,7 @@ fn asked(answers: &[&str], script: &str) -> Result<Captured, Diagnostic> {
 #[test]
 fn an_answer_describes_the_decoder() {
     let step = r#"{"step": "capturing"}"#;
-    let Captured { decoder, composed, adapted, parts } = asked(&[step, step, DECODER], "").unwrap();
+    let Captured { decoder, composed, adapted, parts, .. } = asked(&[step, step, DECODER], "").unwrap();
     assert!(parts.is_empty());
     assert_eq!((adapted.modules[0].taken, adapted.modules[0].made), (4, 8));
     assert_eq!(adapted.changes[0]["q"], Change { scale: 2.0, transposed: false });
@@ -62,6 +63,7 @@ fn refusals_have_a_code_of_their_kind() {
             "`checkpoint`: no JSON",
         ),
         (vec![r#"{"error": "unknown", "kind": "architecture"}"#], "", Code::CAPTURE_ARCHITECTURE, "unknown"),
+        (vec![r#"{"error": "no runtime", "kind": "server"}"#], "", Code::CAPTURE_ARCHITECTURE, "no runtime"),
         (vec![r#"{"error": "a guard", "kind": "capture"}"#], "", Code::CAPTURE_FAILED, "a guard"),
         (
             vec![r#"{"error": "a sum", "kind": "conversion"}"#],

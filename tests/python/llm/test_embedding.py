@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import onnxruntime as ort
 import pytest
+import safetensors.torch
 import torch
 import transformers
 from transformers import PreTrainedModel
@@ -40,6 +41,19 @@ MODELS: dict[str, tuple[str, str, dict, dict | None, bool]] = {
         {"pooling_mode": "cls"},
         True,
     ),
+    # Attention in both directions, and dense layers, as in EmbeddingGemma.
+    "gemma3": (
+        "Gemma3TextModel",
+        "Gemma3TextConfig",
+        {
+            **DECODER,
+            "layer_types": ["sliding_attention", "full_attention"],
+            "sliding_window": 6,
+            "use_bidirectional_attention": True,
+        },
+        {"pooling_mode_mean_tokens": True},
+        True,
+    ),
     "several": (
         "BertModel",
         "BertConfig",
@@ -57,6 +71,10 @@ MODELS: dict[str, tuple[str, str, dict, dict | None, bool]] = {
     ),
     "qwen3_scores": ("Qwen3ForSequenceClassification", "Qwen3Config", DECODER, None, False),
 }
+# Dense layers behind the pooling: their sizes, activations, and whether they have a bias.
+DENSE = {
+    "gemma3": [(32, 48, "activation.Tanh", True), (48, 24, "linear.Identity", False)],
+}
 POOLED = [name for name, row in MODELS.items() if row[3] is not None]
 CASES = ["model/texts", "model/token", "model/batch"]
 
@@ -73,13 +91,21 @@ def build(name: str) -> PreTrainedModel:
     return model
 
 
+def dense(name: str) -> list[torch.nn.Linear]:
+    """Return the dense layers of a model."""
+    torch.manual_seed(1)
+    return [torch.nn.Linear(taken, made, bias) for taken, made, _, bias in DENSE.get(name, [])]
+
+
 def save(name: str, checkpoint: Path) -> Path:
     """Write a checkpoint as sentence-transformers does."""
     *_, pooling, normalized = MODELS[name]
     checkpoints.save(build(name), checkpoint)
     if pooling is None:
         return checkpoint
-    kinds = ["Transformer", "Pooling", *(["Normalize"] if normalized else [])]
+    layers = DENSE.get(name, [])
+    kinds = ["Transformer", "Pooling", *["Dense"] * len(layers)]
+    kinds += ["Normalize"] if normalized else []
     modules = [
         {
             "idx": at,
@@ -92,6 +118,14 @@ def save(name: str, checkpoint: Path) -> Path:
     (checkpoint / "modules.json").write_text(json.dumps(modules))
     for at, kind in list(enumerate(kinds))[1:]:
         (checkpoint / f"{at}_{kind}").mkdir()
+    for at, (layer, row) in enumerate(zip(dense(name), layers, strict=True)):
+        taken, made, activation, bias = row
+        path = checkpoint / f"{at + 2}_Dense"
+        stored = {f"linear.{key}": one for key, one in layer.state_dict().items()}
+        safetensors.torch.save_file(stored, path / "model.safetensors")
+        settings = {"in_features": taken, "out_features": made, "bias": bias}
+        settings["activation_function"] = f"torch.nn.modules.{activation}"
+        (path / "config.json").write_text(json.dumps(settings))
     settings = {"word_embedding_dimension": 32, **pooling}
     (checkpoint / "1_Pooling" / "config.json").write_text(json.dumps(settings))
     limits = {"max_seq_length": 38, "do_lower_case": False}
@@ -149,6 +183,9 @@ def vectors(states: np.ndarray, mask: np.ndarray, name: str) -> np.ndarray:
         }
         wanted = [kinds] if isinstance(kinds, str) else kinds
         row = np.concatenate([ways[kind] for kind in wanted])
+        for layer, (_, _, activation, _) in zip(dense(name), DENSE.get(name, []), strict=True):
+            row = layer(torch.from_numpy(row)).detach().numpy()
+            row = np.tanh(row) if activation.endswith("Tanh") else row
         rows.append(row / np.linalg.norm(row) if normalized else row)
     return np.stack(rows)
 
@@ -249,6 +286,25 @@ def test_an_option_names_the_pooling(tmp_path):
     states = called(build("bert"), given).last_hidden_state.numpy()
     own, wanted = run(tmp_path / "out", given).ravel(), states[:, 0].ravel()
     assert own @ wanted > 0.99 * np.linalg.norm(own) * np.linalg.norm(wanted)
+
+
+def test_dense_layers_are_counted_and_checked(folder, tmp_path):
+    _, out, said = folder("gemma3")
+    assert (said["decoder"]["dense"], said["decoder"]["normalized"]) == (2, True)
+    (output,) = ort.InferenceSession(out / "model.onnx").get_outputs()
+    assert output.shape == ["batch_size", 24]
+    assert "all tokens, and 2 dense layers, normalized" in (out / "README.md").read_text()
+    checkpoint = save("gemma3", tmp_path / "checkpoint")
+    path = checkpoint / "2_Dense" / "config.json"
+    settings = json.loads(path.read_text())
+    for change, code, says in (
+        ({"use_residual": True}, "OP651", "further inputs"),
+        ({"activation_function": "mine.Tanh"}, "OP651", "`mine.Tanh`"),
+        ({"bias": False}, "OP650", "lacks a tensor"),
+    ):
+        path.write_text(json.dumps({**settings, **change}))
+        error = refusal(checkpoint, tmp_path / "out", 3 if code == "OP651" else 5)
+        assert (error["code"], says in error["message"]) == (code, True)
 
 
 def test_other_modules_and_poolings_are_refused(folder, tmp_path):

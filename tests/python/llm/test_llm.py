@@ -230,6 +230,45 @@ def test_a_checkpoint_larger_than_half_of_the_free_memory_is_not_loaded(monkeypa
     assert "unknown" in expected_values.too_large(model)
 
 
+# A start-up script of Python that states little free memory.
+LITTLE_MEMORY = """
+import builtins
+import io
+
+plain = builtins.open
+
+
+def opened(path, *rest, **more):
+    if path == "/proc/meminfo":
+        return io.StringIO("MemAvailable: {free} kB")
+    return plain(path, *rest, **more)
+
+
+builtins.open = opened
+"""
+
+
+# The experts of Mixtral are composed; the layers of LFM2 use weights of other modules.
+@pytest.mark.parametrize(
+    ("family", "free", "compared"),
+    [("qwen3", 64, True), ("mixtral", 256, True), ("qwen3", 16, False), ("lfm2", 64, False)],
+)
+def test_weights_that_do_not_fit_are_read_module_by_module(
+    folder, tmp_path, family, free, compared
+):
+    checkpoint, _, _ = folder(family)
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text(LITTLE_MEMORY.replace("{free}", str(free)))
+    # A forked Python would not read it.
+    environment = {**os.environ, "VIRTUAL_ENV": sys.prefix, "PYTHONPATH": str(site)}
+    out = tmp_path / "out"
+    said = reported("llm", checkpoint, "-o", out, environment=environment)
+    assert said["verification"]["values_compared"] is compared
+    assert (said["decoder"]["uncompared"] is None) == compared
+    assert ("those of the checkpoint" in (out / "README.md").read_text()) == compared
+
+
 def test_a_model_with_other_values_than_the_checkpoint_is_refused(folder, tmp_path):
     checkpoint, _, _ = folder("gpt2")
     # The checkpoint in PyTorch has other weights than the one that is converted.

@@ -17,11 +17,11 @@ const KIND: &str = "decoder";
 /// The kind that also reads states of convolutions.
 const KIND_OF_CONVOLUTIONS: &str = "lfm2";
 
-/// Fails for a decoder that the configuration cannot describe.
+/// Returns the largest number of tokens. Fails for a decoder that the configuration cannot describe.
 ///
 /// # Errors
 /// `OP651` for caches that differ between layers, `OP001` without a number of tokens.
-pub(super) fn check(decoder: &Decoder, context: Option<u64>) -> Result<(), Diagnostic> {
+pub(super) fn check(decoder: &Decoder, context: Option<u64>) -> Result<u64, Diagnostic> {
     let (attention, convolution): (Vec<&Layer>, Vec<&Layer>) =
         decoder.layers.iter().partition(|layer| matches!(layer, Layer::Attention { .. }));
     let differ = |layers: &[&Layer]| layers.iter().any(|layer| Some(layer) != layers.first());
@@ -34,11 +34,8 @@ pub(super) fn check(decoder: &Decoder, context: Option<u64>) -> Result<(), Diagn
         return Err(Diagnostic::error(Code::CAPTURE_ARCHITECTURE, message)
             .help("use `--target onnxruntime`, and run the model with ONNX Runtime"));
     }
-    if context.is_none() {
-        let message = "the checkpoint states no largest number of tokens";
-        return Err(wrong(message.to_owned()).help("give one with `--context`"));
-    }
-    Ok(())
+    let message = "the checkpoint states no largest number of tokens";
+    context.ok_or_else(|| wrong(message.to_owned()).help("give one with `--context`"))
 }
 
 /// Returns the text of the file.
@@ -70,15 +67,8 @@ pub(super) fn config(decoder: &Decoder, context: u64, provider: LlmProvider) -> 
         inputs.insert("past_conv_names".to_owned(), json!("past_conv.%d"));
         outputs.insert("present_conv_names".to_owned(), json!("present_conv.%d"));
     }
-    let providers = match provider {
-        LlmProvider::Cpu => json!([]),
-        other => json!([{ other.name(): {} }]),
-    };
     let mut own = Map::from_iter([
-        (
-            "session_options".to_owned(),
-            json!({ "log_id": "onnxruntime-genai", "provider_options": providers }),
-        ),
+        ("session_options".to_owned(), session(provider)),
         ("filename".to_owned(), json!(MODEL)),
         ("head_size".to_owned(), json!(size)),
         ("inputs".to_owned(), Value::Object(inputs)),
@@ -97,12 +87,38 @@ pub(super) fn config(decoder: &Decoder, context: u64, provider: LlmProvider) -> 
         own.insert("conv_cache_size".to_owned(), json!(length));
     }
     let kind = if state.is_some() { KIND_OF_CONVOLUTIONS } else { KIND };
-    let mut model = Map::from_iter([
-        ("type".to_owned(), json!(kind)),
-        ("context_length".to_owned(), json!(context)),
-        ("vocab_size".to_owned(), json!(decoder.vocabulary)),
-        ("decoder".to_owned(), Value::Object(own)),
-    ]);
+    let model =
+        Map::from_iter([("type".to_owned(), json!(kind)), ("decoder".to_owned(), Value::Object(own))]);
+    text(model, decoder, context, provider)
+}
+
+/// Returns the text of the file for several programs, whose settings the capture states.
+pub(super) fn config_of_parts(
+    settings: &Map<String, Value>,
+    decoder: &Decoder,
+    context: u64,
+    provider: LlmProvider,
+) -> String {
+    let mut model = settings.clone();
+    for part in model.values_mut().filter_map(Value::as_object_mut) {
+        part.insert("session_options".to_owned(), session(provider));
+    }
+    text(model, decoder, context, provider)
+}
+
+/// Returns the settings of a session.
+fn session(provider: LlmProvider) -> Value {
+    let providers = match provider {
+        LlmProvider::Cpu => json!([]),
+        other => json!([{ other.name(): {} }]),
+    };
+    json!({ "log_id": "onnxruntime-genai", "provider_options": providers })
+}
+
+/// Returns the text of the file with this `model`, and with the tokens and the search.
+fn text(mut model: Map<String, Value>, decoder: &Decoder, context: u64, provider: LlmProvider) -> String {
+    model.insert("context_length".to_owned(), json!(context));
+    model.insert("vocab_size".to_owned(), json!(decoder.vocabulary));
     // A batch is filled with some token, which the mask hides.
     let pad = decoder.pad.or_else(|| decoder.eos.first().copied());
     model.extend(decoder.bos.map(|token| ("bos_token_id".to_owned(), json!(token))));
@@ -168,6 +184,22 @@ mod tests {
         let read: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(read["search"]["past_present_share_buffer"], true);
         assert_eq!(read["model"]["decoder"]["session_options"]["provider_options"], json!([{ "cuda": {} }]));
+    }
+
+    #[test]
+    fn the_configuration_of_several_programs_has_their_settings() {
+        let layer = json!({ "heads": 2, "key_size": 8, "value_size": 8 });
+        let settings = json!({ "type": "whisper", "encoder": { "filename": "encoder.onnx" }, "decoder": {} });
+        let settings = settings.as_object().unwrap();
+        let text = config_of_parts(settings, &decoder(&json!([layer])), 32, LlmProvider::Cpu);
+        let read: Value = serde_json::from_str(&text).unwrap();
+        let model = &read["model"];
+        assert_eq!((&model["type"], &model["context_length"]), (&json!("whisper"), &json!(32)));
+        assert_eq!(model["encoder"]["filename"], "encoder.onnx");
+        for part in ["encoder", "decoder"] {
+            assert_eq!(model[part]["session_options"]["provider_options"], json!([]));
+        }
+        assert_eq!((&model["bos_token_id"], &read["search"]["max_length"]), (&json!(1), &json!(32)));
     }
 
     #[test]

@@ -359,6 +359,7 @@ impl LlmRequest {
             dtype: self.dtype.map(LlmType::name),
             last: self.last_logits,
             code: self.code.clone(),
+            genai: self.target == LlmTarget::Genai,
             pooling: self.pooling.map(LlmPooling::name),
             buffers: self.provider.buffers(),
             adapters: adapters.iter().map(Adapter::described).collect(),

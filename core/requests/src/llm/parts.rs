@@ -1,10 +1,10 @@
-//! Encoder-decoders: three models with the names of optimum, which share their weights. Models that make a vector or
-//! scores of a text are one such model.
+//! Several models that share their weights: an encoder-decoder with the names of optimum or of onnxruntime-genai, or a
+//! model of images and text. Models that make a vector or scores of a text are one such model.
 
 use std::fmt::Write;
 
 use onnxport_core::capture::{Captured, Decoder, Part};
-use onnxport_core::diagnose::{Code, Diagnostic, Report};
+use onnxport_core::diagnose::{Code, Report};
 use onnxport_core::ir::Model;
 use onnxport_core::lower::{DimName, LowerOptions, Names};
 use onnxport_core::optimise::OptimiseOptions;
@@ -13,7 +13,7 @@ use onnxport_core::verify::Verification;
 use onnxport_core::write::{self, PackageReport, WriteOptions};
 use onnxport_core::{Conversion, ConvertOptions, Host, PrecisionOptions, WeightSet};
 
-use super::{Exported, LlmRequest, LlmTarget, bind, card, files};
+use super::{Exported, LlmRequest, LlmTarget, bind, card, files, genai};
 use crate::progress::Progress;
 
 impl LlmRequest {
@@ -25,14 +25,15 @@ impl LlmRequest {
         weights: &WeightSet,
         progress: &mut dyn Progress,
     ) -> Result<Exported, Report> {
-        let Captured { decoder, parts, .. } = captured;
-        if self.target == LlmTarget::Genai && !decoder.layers.is_empty() {
-            let message = format!("`{}` has an encoder and a decoder", decoder.model_type);
-            return Err(Diagnostic::error(Code::CAPTURE_ARCHITECTURE, message)
-                .help("use `--target onnxruntime`, which writes the models that optimum loads")
-                .into());
-        }
+        let Captured { decoder, parts, settings, files: further, .. } = captured;
         let context = self.context(&decoder)?;
+        let config = match self.target {
+            LlmTarget::Genai if !settings.is_empty() => {
+                let context = genai::check(&decoder, context)?;
+                Some(genai::config_of_parts(&settings, &decoder, context, self.provider))
+            }
+            _ => None,
+        };
         let mut report = Report::default();
         let mut models = Vec::with_capacity(parts.len());
         for part in &parts {
@@ -66,7 +67,15 @@ impl LlmRequest {
         for (name, contents) in files::read(&self.checkpoint)? {
             staged.add(name, &contents)?;
         }
-        let text = self.card_of_parts(&decoder, &parts, verification.as_ref());
+        for (name, contents) in &further {
+            // A value always serializes.
+            let text = serde_json::to_string_pretty(contents).unwrap_or_default() + "\n";
+            staged.add(name, text.as_bytes())?;
+        }
+        if let Some(config) = &config {
+            staged.add(genai::FILE, config.as_bytes())?;
+        }
+        let text = self.card_of_parts(&decoder, &parts, config.is_some(), verification.as_ref());
         staged.add(card::FILE, text.as_bytes())?;
         progress.go_on()?;
         let PackageReport { models, data, data_bytes, added, .. } = staged.publish()?;
@@ -132,13 +141,14 @@ impl LlmRequest {
         &self,
         decoder: &Decoder,
         parts: &[Part],
+        is_served: bool,
         verification: Option<&Verification>,
     ) -> String {
         let mut text = format!("# {} as ONNX\n\n| | |\n|---|---|\n", decoder.architecture);
         let has_caches = !decoder.layers.is_empty();
         let target = match self.target {
-            LlmTarget::Onnx => LlmTarget::Onnx,
-            LlmTarget::Genai | LlmTarget::Onnxruntime => LlmTarget::Onnxruntime,
+            LlmTarget::Genai if !is_served => LlmTarget::Onnxruntime,
+            other => other,
         };
         let rows = [
             ("written by", format!("onnxport {}, {}", env!("CARGO_PKG_VERSION"), decoder.python)),
@@ -154,8 +164,11 @@ impl LlmRequest {
         if let Some(tokens) = decoder.limit.filter(|_| !has_caches) {
             let _ = writeln!(text, "| context | {tokens} tokens |");
         }
-        text.push_str(if has_caches {
+        let is_of_optimum = parts.iter().any(|part| part.name == "encoder_model");
+        text.push_str(if has_caches && is_of_optimum {
             "\nThe models have the names of optimum and share their weights:\n\n"
+        } else if has_caches {
+            "\nThe models have the names of onnxruntime-genai and share their weights:\n\n"
         } else {
             "\nBatch and sequence are dynamic, with padding on either side:\n\n"
         });
@@ -165,6 +178,9 @@ impl LlmRequest {
             let gives =
                 if outputs.is_empty() { String::new() } else { format!(" to {}", outputs.join(", ")) };
             let _ = writeln!(text, "- `{}.onnx`: {}{gives}", part.name, part.inputs.join(", "));
+        }
+        if is_served {
+            let _ = writeln!(text, "\n`{}` describes them for onnxruntime-genai.", genai::FILE);
         }
         if let Some(pooling) = pooling(decoder) {
             let _ = writeln!(text, "\n`sentence_embedding` is {pooling}.");
@@ -196,7 +212,13 @@ impl LlmRequest {
 /// Describes the pooling of an embedding model.
 fn pooling(decoder: &Decoder) -> Option<String> {
     let kinds: Vec<String> = decoder.pooling.iter().map(|kind| format!("`{kind}`")).collect();
+    let dense = match decoder.dense {
+        0 => String::new(),
+        1 => ", and a dense layer".to_owned(),
+        several => format!(", and {several} dense layers"),
+    };
     let normalized = if decoder.normalized { ", normalized" } else { "" };
-    (!kinds.is_empty())
-        .then(|| format!("the pooling {} of the states of all tokens{normalized}", kinds.join(" and ")))
+    (!kinds.is_empty()).then(|| {
+        format!("the pooling {} of the states of all tokens{dense}{normalized}", kinds.join(" and "))
+    })
 }

@@ -8,7 +8,7 @@ use onnxport_requests::{
 };
 
 use crate::commands::{
-    bisect, check, completions, convert, inspect, package, plugin, profile, schema, verify, weights,
+    bisect, check, completions, convert, inspect, legal, package, plugin, profile, schema, verify, weights,
 };
 use crate::exit;
 use crate::global::{ConfigArguments, Global};
@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Check(Box<check::Arguments>),
     /// Show the contents of a .pt2, .onnx or weight file
     Inspect(Box<inspect::Arguments>),
+    /// Tell how a target takes each node of a program or a model
+    Legal(Box<legal::Arguments>),
     /// Run a model and compare its outputs with PyTorch's
     Verify(Box<verify::Arguments>),
     /// Find the first node or optimizer step whose results diverge
@@ -87,6 +89,7 @@ impl Command {
             Command::Convert(_) => "convert",
             Command::Check(_) => "check",
             Command::Inspect(_) => "inspect",
+            Command::Legal(_) => "legal",
             Command::Verify(_) => "verify",
             Command::Bisect(_) => "bisect",
             Command::Diff(_) => "diff",

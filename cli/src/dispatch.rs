@@ -4,7 +4,7 @@ use clap::CommandFactory;
 
 use crate::args::{Cli, Command};
 use crate::commands::{
-    bench, bisect, check, completions, convert, diff, draw, explain, inspect, llm, man, ops, optimize,
+    bench, bisect, check, completions, convert, diff, draw, explain, inspect, legal, llm, man, ops, optimize,
     package, plugin, profile, report, rules, run as once, schema, verify, weights,
 };
 use crate::config;
@@ -17,6 +17,7 @@ pub(crate) fn run(command: &Command, progress: &Progress) -> CommandResult {
         Command::Convert(arguments) => convert::run(arguments, progress),
         Command::Check(arguments) => check::run(arguments, progress),
         Command::Inspect(arguments) => inspect::run(arguments, progress),
+        Command::Legal(arguments) => legal::run(arguments, progress),
         Command::Verify(arguments) => verify::run(arguments, progress),
         Command::Bisect(arguments) => bisect::run(arguments, progress),
         Command::Diff(arguments) => diff::run(arguments, progress),

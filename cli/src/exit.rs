@@ -79,6 +79,7 @@ impl Exit {
             Code::WEIGHT_VALUE,
             Code::WEIGHT_PLUGIN,
             Code::TARGET_LACKS,
+            Code::TARGET_UNKNOWN,
             Code::CAPTURE_ARCHITECTURE,
             Code::CAPTURE_FAILED,
             Code::CAPTURE_CONVERSION,

@@ -53,9 +53,13 @@ class UsageError(Error, ValueError):
 
 
 class UnsupportedError(Error):
-    """The program holds something that cannot be converted."""
+    """The program holds something that cannot be converted, or that a target does not run.
+
+    `report` is the full output of the command, if one ran: for `legal`, every node.
+    """
 
     exit = 3
+    report: Any = None
 
 
 class CaptureError(UnsupportedError):
@@ -193,7 +197,7 @@ def raise_native(
         exit, found = UnsupportedError.exit, users
         text = _diagnostics.text(found)
     public = of_exit(exit, found, f"{text}{_diagnostics.to_paste(found)}")
-    if isinstance(public, MismatchError):
+    if isinstance(public, (MismatchError, UnsupportedError)):
         from onnxport._commands import Result
 
         public.report = Result.read(error.report)

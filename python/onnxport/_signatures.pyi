@@ -166,11 +166,11 @@ class Bisect(Command):
             opset: The ONNX opset for --passes and --modules.
             optimize: The optimizer level for --passes: 0, 1, 2 or target; the default is
                 that of convert.
-            target: The runtime to target: onnxruntime, onnxruntime-cpu, onnx (any
-                conforming runtime), or a file that describes a runtime. A target that you name
-                must be able to run the model, and the model may use operators that only this
-                target has. Without one, the target is onnxruntime, with standard operators
-                only, and unsupported nodes are only a note.
+            target: The runtime to target: onnxruntime, onnxruntime-cpu, openvino, tensorrt,
+                onnx (any conforming runtime), or a file that describes a runtime. A target that
+                you name must be able to run the model, and the model may use operators that
+                only this target has. Without one, the target is onnxruntime, with standard
+                operators only, and unsupported nodes are only a note.
             input: A value for an input: a .npy file, or a weight file with a single tensor
                 or one of this name; can be repeated.
             inputs: A file with values for inputs by name: .npz, .safetensors or another
@@ -433,11 +433,11 @@ class Convert(Command):
             state: How to treat buffers, parameters and inputs that the program writes to.
             emit_guards: Add a Boolean output that tells at run time whether the sizes of
                 the inputs satisfy the ranges and guards of the program.
-            target: The runtime to target: onnxruntime, onnxruntime-cpu, onnx (any
-                conforming runtime), or a file that describes a runtime. A target that you name
-                must be able to run the model, and the model may use operators that only this
-                target has. Without one, the target is onnxruntime, with standard operators
-                only, and unsupported nodes are only a note.
+            target: The runtime to target: onnxruntime, onnxruntime-cpu, openvino, tensorrt,
+                onnx (any conforming runtime), or a file that describes a runtime. A target that
+                you name must be able to run the model, and the model may use operators that
+                only this target has. Without one, the target is onnxruntime, with standard
+                operators only, and unsupported nodes are only a note.
             no_verify: Do not run the model.
             verify: False is `no_verify=True`.
             require_verified: Fail if the model cannot be run or if there are no expected
@@ -807,6 +807,88 @@ class Inspect(Command):
                 the command.
         """
 
+class Legal(Command):
+    def __call__(  # type: ignore[override]
+        self,
+        model: _Path,
+        *,
+        opset: int | None = None,
+        target: _Path | None = None,
+        decompose: Literal["none", "core", "all"] | None = None,
+        decompositions: _Path | Sequence[_Path] | None = None,
+        allow: str | Sequence[str] | None = None,
+        warn: str | Sequence[str] | None = None,
+        deny: str | Sequence[str] | None = None,
+        warnings_as_errors: bool | None = None,
+        plugin: _Path | Sequence[_Path] | None = None,
+        use: str | Sequence[str] | None = None,
+        plugin_option: str | Sequence[str] | None = None,
+        project: _Path | None = None,
+        plugin_allow: _Path | None = None,
+        on_plugin_panic: Literal["continue", "stop"] | None = None,
+        report: _Path | Sequence[_Path] | None = None,
+        json: bool | None = None,
+        quiet: bool | None = None,
+        verbose: int | None = None,
+        color: Literal["auto", "always", "never"] | None = None,
+        plugin_timeout: str | float | None = None,
+        config: _Path | bool | None = None,
+        no_config: bool | None = None,
+        preset: str | None = None,
+        unset: str | Sequence[str] | None = None,
+        print_config: bool | None = None,
+    ) -> Result:
+        """Tell how a target takes each node of a program or a model.
+
+        Args:
+            model: A .pt2 or .onnx file.
+            opset: The opset to convert a program to.
+            target: The runtime to target: onnxruntime, onnxruntime-cpu, openvino, tensorrt,
+                onnx (any conforming runtime), or a file that describes a runtime. A target that
+                you name must be able to run the model, and the model may use operators that
+                only this target has. Without one, the target is onnxruntime, with standard
+                operators only, and unsupported nodes are only a note.
+            decompose: Which calls to decompose into simpler ones.
+            decompositions: A file of decompositions, which take precedence over those of
+                plugins; can be repeated.
+            allow: Hide warnings and notes with this code; can be repeated.
+            warn: Show notes with this code as warnings, and never treat its warnings as
+                errors; can be repeated.
+            deny: Treat warnings and notes with this code as errors, before the model is
+                written; can be repeated.
+            warnings_as_errors: Treat all warnings as errors, unless --allow or --warn names
+                them.
+            plugin: A plugin library, or a folder of libraries with manifests; can be
+                repeated. Also read from ONNXPORT_PLUGIN_PATH.
+            use: The plugin to use for an operator that several plugins lower, such as
+                aten.add.Tensor=mylib; can be repeated.
+            plugin_option: A plugin option; can be repeated. `onnxport plugin info` lists
+                them.
+            project: An onnxport.toml whose plugins to load; without this option or
+                --config, plugins in a file are ignored.
+            plugin_allow: A list of libraries that may be loaded, as id = "SHA-256"; without
+                it, every library that you name may be.
+            on_plugin_panic: What to do after a plugin panics.
+            report: Also write a report to this file: .txt, .md, .json, .html, or .sarif for
+                problems only; can be repeated.
+            json: Print one JSON object instead of text.
+            quiet: Print only results and problems.
+            verbose: Show notes from plugins as well as warnings; repeat it for debug
+                messages.
+            color: When to use colours.
+            plugin_timeout: Time limit for one plugin call, in seconds; does not apply to
+                running a model.
+            config: Read options from this file instead of the nearest onnxport.toml in the
+                working directory or its parents, up to the root of the repository. Also read
+                from `ONNXPORT_CONFIG`.
+            no_config: Do not read options from a file.
+            preset: Also apply the file's [preset.NAME] tables, which override the others.
+                Also read from `ONNXPORT_PRESET`.
+            unset: Reset an option to its default, ignoring the file; can be repeated.
+            print_config: Print the effective options and their origins instead of running
+                the command.
+        """
+
 class Llm(Command):
     def __call__(  # type: ignore[override]
         self,
@@ -1112,11 +1194,11 @@ class Package(Command):
             state: How to treat buffers, parameters and inputs that the program writes to.
             emit_guards: Add a Boolean output that tells at run time whether the sizes of
                 the inputs satisfy the ranges and guards of the program.
-            target: The runtime to target: onnxruntime, onnxruntime-cpu, onnx (any
-                conforming runtime), or a file that describes a runtime. A target that you name
-                must be able to run the model, and the model may use operators that only this
-                target has. Without one, the target is onnxruntime, with standard operators
-                only, and unsupported nodes are only a note.
+            target: The runtime to target: onnxruntime, onnxruntime-cpu, openvino, tensorrt,
+                onnx (any conforming runtime), or a file that describes a runtime. A target that
+                you name must be able to run the model, and the model may use operators that
+                only this target has. Without one, the target is onnxruntime, with standard
+                operators only, and unsupported nodes are only a note.
             no_verify: Do not run the model.
             verify: False is `no_verify=True`.
             require_verified: Fail if the model cannot be run or if there are no expected
@@ -1930,10 +2012,11 @@ class OptimizeOptions(TypedDict, total=False):
     fold_budget: str | int | None
     """How many bytes constant folding may add per constant; 0 disables it."""
     target: _Path | None
-    """The runtime to target: onnxruntime, onnxruntime-cpu, onnx (any conforming runtime), or a
-    file that describes a runtime. A target that you name must be able to run the model, and the
-    model may use operators that only this target has. Without one, the target is onnxruntime,
-    with standard operators only, and unsupported nodes are only a note."""
+    """The runtime to target: onnxruntime, onnxruntime-cpu, openvino, tensorrt, onnx (any
+    conforming runtime), or a file that describes a runtime. A target that you name must be able
+    to run the model, and the model may use operators that only this target has. Without one,
+    the target is onnxruntime, with standard operators only, and unsupported nodes are only a
+    note."""
     external_data: Literal["auto", "inline", "external", "reference"] | None
     """Where to store the weights."""
     shard_size: str | int | None

@@ -33,6 +33,7 @@ NAMES = [
     "draw",
     "report",
     "weights_bind",
+    "legal",
 ]
 
 
@@ -298,6 +299,24 @@ def test_a_rule_is_shown_with_its_example():
     assert len(onnxport.rules().rules) > 100
     with pytest.raises(onnxport.UsageError, match="unknown rule or pass `negate_thrice`"):
         onnxport.rules("negate_thrice")
+
+
+def test_nodes_are_judged_for_a_target(model, tmp_path):
+    for file in (PROGRAM, model):
+        judged = onnxport.legal(file, target="openvino").legal
+        assert judged["counts"]["native"] == len(judged["nodes"]) > 0
+        assert {node["verdict"] for node in judged["nodes"]} == {"native"}
+        assert all(node["reason"] and node["node"] for node in judged["nodes"])
+        # A model states the lines of its nodes with `--metadata full`.
+        assert all(node["line"] for node in judged["nodes"]) is (file is PROGRAM)
+        assert judged["source"].startswith("openvino ")
+    table = tmp_path / "chip.txt"
+    table.write_text("base tensorrt\ntarget chip\nlacks Gemm 1-99 : no matrix unit\n")
+    with pytest.raises(onnxport.UnsupportedError, match="no matrix unit") as raised:
+        onnxport.legal(model, target=table)
+    refused = [n for n in raised.value.report["legal"]["nodes"] if n["verdict"] == "refused"]
+    assert {node["operator"] for node in refused} == {"Gemm"}
+    assert all(node["module"] and node["change"] for node in refused)
 
 
 def test_graphs_are_drawn(model, tmp_path):

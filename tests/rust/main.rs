@@ -21,6 +21,7 @@ mod frozen;
 mod functions;
 mod hostile;
 mod ir;
+mod legal;
 mod legalise;
 mod lower;
 mod meta;

@@ -11,6 +11,7 @@ pub(crate) mod explain;
 pub(crate) mod exporting;
 mod histogram;
 pub(crate) mod inspect;
+pub(crate) mod legal;
 pub(crate) mod llm;
 pub(crate) mod man;
 mod modules;

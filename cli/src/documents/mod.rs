@@ -17,6 +17,7 @@ use onnxport_core::diff::Diff;
 use onnxport_core::host::Absent;
 use onnxport_core::inspect::{ModelParts, ModelSummary, ProgramSummary, WeightForm, WeightTable};
 use onnxport_core::legalise::Legalised;
+use onnxport_core::legalise::legal::Legality;
 use onnxport_core::lower::Provided;
 use onnxport_core::onnx::{SizeRanges, SourceFile};
 use onnxport_core::optimise::Optimised;
@@ -77,6 +78,7 @@ fields! {
         "weight_forms": Vec<WeightForm>,
     }
     LEGALISED { "target": Legalised }
+    LEGAL { "legal": Legality }
     CONVERTED {
         "decomposed": BTreeMap<String, usize>,
         "backends": Vec<BackendReport>,
@@ -170,6 +172,7 @@ const DOCUMENTS: &[(&str, &[&[Field]])] = &[
     ),
     ("check", &[CHECKED, REPORTS, PROFILE]),
     ("inspect", &[INSPECTED]),
+    ("legal", &[LEGAL, REPORTS]),
     ("verify", &[VERIFIED, COMPARED_ALL, FAULT, REPORTS, PROFILE]),
     ("bisect", &[FAULT, BISECTED, REPORTS]),
     ("diff", &[COMPARED]),

@@ -12,6 +12,7 @@ mod escapes;
 mod faults;
 mod inspect;
 mod isolate;
+mod legal;
 mod memory;
 mod modules;
 mod names;

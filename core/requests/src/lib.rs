@@ -89,6 +89,21 @@
 //! # }
 //! ```
 //!
+//! ```
+//! use onnxport_core::{Host, Report};
+//! use onnxport_requests::{LegalRequest, Request};
+//!
+//! # fn main() -> Result<(), Report> {
+//! # let program = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/mlp/mlp.pt2");
+//! let judged = LegalRequest::new(program).run(&Host::new(&[&onnxport_aten::ROOT])?, &mut ())?;
+//! for node in &judged.legality.nodes {
+//!     println!("{} at {:?}: {:?}, {}", node.operator, node.line, node.verdict, node.reason);
+//! }
+//! assert!(judged.passed());
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! ```no_run
 //! use onnxport_core::{Host, Report};
 //! use onnxport_requests::{ProfileRequest, Request};
@@ -280,6 +295,7 @@ pub mod feeding;
 pub mod functions;
 pub mod holding;
 pub mod inspect;
+pub mod legal;
 pub mod levels;
 pub mod llm;
 pub mod metadata;
@@ -321,6 +337,7 @@ pub use diff::{DiffRequest, Differences};
 pub use draw::{DrawRequest, Drawing};
 pub use explain::{ExplainRequest, Explained};
 pub use inspect::{InspectRequest, Inspected};
+pub use legal::{Judged, LegalRequest};
 pub use llm::{Exported, LlmRequest};
 pub use ops::OpsRequest;
 pub use optimize::{OptimizeRequest, Optimized};

@@ -78,7 +78,7 @@ impl<'a> Candidate<'a> {
     fn new(graph: &'a Graph, opset: i64, target: &'a Target, node: NodeId) -> Option<Self> {
         let node = &graph.nodes[node];
         let schema = opset::lookup(&node.op, opset).filter(|_| node.domain.is_empty())?;
-        let here = |gap: &&Gap| gap.conditions.iter().all(|c| c.holds(graph, node, schema));
+        let here = |gap: &&Gap| !gap.open && gap.conditions.iter().all(|c| c.holds(graph, node, schema));
         let gaps = target.gaps(&node.op, i64::from(schema.since)).filter(here).collect();
         Some(Self { graph, node, schema, target, bound: bind(graph, node, schema), gaps })
     }

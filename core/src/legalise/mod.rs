@@ -7,10 +7,12 @@
 //! replaces it. Other nodes stay as they are and are reported: the model is right, but the target does not run it.
 
 mod condition;
+mod constant;
 mod definition;
 mod edit;
 mod fit;
 mod form;
+pub mod legal;
 pub mod older;
 mod target;
 mod windows;
@@ -127,7 +129,14 @@ struct Done {
 
 /// Whether `target` runs `node` as it is: by a kernel, by expanding it, or because nothing is known of the operator.
 pub fn runs(graph: &Graph, opset: i64, target: &Target, node: NodeId) -> bool {
-    target.takes_everything() || fit::judge(graph, opset, target, node) == Verdict::Fits
+    target.takes_everything()
+        || (fit::judge(graph, opset, target, node) == Verdict::Fits && !is_foreign(graph, target, node))
+}
+
+/// Whether `node` is of an operator of another runtime's own.
+fn is_foreign(graph: &Graph, target: &Target, node: NodeId) -> bool {
+    let domain = graph.nodes[node].domain.as_str();
+    !domain.is_empty() && Target::onnxruntime().lists_domain(domain) && !target.lists_domain(domain)
 }
 
 /// Changes the nodes of `model` that its target does not take.
@@ -205,12 +214,18 @@ impl Walk<'_> {
             None => match verdict {
                 Verdict::Fits => {}
                 Verdict::Change(variables) => self.cast(node, &variables, casts),
+                Verdict::Lacks { .. } if self.falls_back(node) => {}
                 Verdict::Lacks { version, of } => {
                     let data = &self.graph.nodes[node];
                     count(&mut self.done.gaps, (data.op.clone(), version, of), data.origin);
                 }
             },
         }
+    }
+
+    /// Whether another runtime takes a node that the target does not.
+    fn falls_back(&self, node: NodeId) -> bool {
+        self.target.fallback().is_some_and(|fallback| runs(self.graph, self.opset, fallback, node))
     }
 
     fn cast(&mut self, node: NodeId, variables: &Variables, casts: &mut edit::Casts) {
@@ -302,7 +317,7 @@ fn report(done: &Legalised, narrowed: &[bool], options: &LegaliseOptions, opset:
         } else {
             note(Code::TARGET_LACKS, message)
         };
-        let help = match other_opset(&options.target, lacking, opset) {
+        let help = match other_opset(&options.target, &lacking.operator, opset) {
             Some(opset) => {
                 format!("convert with opset {opset}, whose `{}` it has kernels for", lacking.operator)
             }
@@ -318,10 +333,10 @@ fn report(done: &Legalised, narrowed: &[bool], options: &LegaliseOptions, opset:
 
 /// The opset nearest to `opset` whose version of the operator the target has kernels for; `None` where it has some for the
 /// version at hand, which are for other types, or none at all.
-fn other_opset(target: &Target, lacking: &Lacking, opset: i64) -> Option<i64> {
+fn other_opset(target: &Target, operator: &str, opset: i64) -> Option<i64> {
     let has = |opset: i64| {
-        let since = opset::lookup(&lacking.operator, opset).map(|schema| i64::from(schema.since))?;
-        Some(target.kernels(&lacking.operator, since).is_none_or(|kernels| !kernels.is_empty()))
+        let since = opset::lookup(operator, opset).map(|schema| i64::from(schema.since))?;
+        Some(target.kernels(operator, since).is_none_or(|kernels| !kernels.is_empty()))
     };
     if has(opset) == Some(true) {
         return None;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, LazyLock, OnceLock};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::condition::Condition;
 use crate::diagnose::{Code, Diagnostic};
@@ -12,10 +12,14 @@ use crate::files;
 use crate::tensor::DType;
 
 /// The names of the targets that come with the host.
-pub const BUILT_IN: &[&str] = &["onnx", "onnxruntime", "onnxruntime-cpu"];
+pub const BUILT_IN: &[&str] = &["onnx", "onnxruntime", "onnxruntime-cpu", "openvino", "tensorrt"];
 
 /// The table of ONNX Runtime.
 const OWN: &str = include_str!("targets/onnxruntime-cpu.txt");
+
+/// The tables of other runtimes, by their names.
+const OTHERS: &[(&str, &str)] =
+    &[("openvino", include_str!("targets/openvino.txt")), ("tensorrt", include_str!("targets/tensorrt.txt"))];
 
 /// The bytes that the file of a target may have.
 const LONGEST: u64 = 16 << 20;
@@ -39,6 +43,12 @@ pub(super) struct Gap {
     pub(super) types: Types,
     /// Where these hold.
     pub(super) conditions: Vec<Condition>,
+    /// The conditions as written.
+    pub(super) condition: String,
+    /// The reason in the words of the source; may be empty.
+    pub(super) reason: String,
+    /// Whether the source leaves open that the kernel takes such a node.
+    pub(super) open: bool,
 }
 
 /// The kernels of an operator.
@@ -73,6 +83,7 @@ impl Operator {
 impl OpKernels {
     fn line(&mut self, line: &str) -> Option<()> {
         let (word, rest) = line.split_once(' ')?;
+        let (rest, reason) = rest.split_once(" : ").unwrap_or((rest, ""));
         let (_, versions, words) = entry(rest)?;
         match word {
             "kernel" | "expand" => {
@@ -81,7 +92,14 @@ impl OpKernels {
                 entries.push(Entry { versions, types });
             }
             _ => {
-                let mut gap = Gap { versions, types: Types::new(), conditions: Vec::new() };
+                let mut gap = Gap {
+                    versions,
+                    types: Types::new(),
+                    conditions: Vec::new(),
+                    condition: words.join(" "),
+                    reason: reason.trim().to_owned(),
+                    open: word == "unsure",
+                };
                 for word in words {
                     match Condition::parse(word)? {
                         Condition::Types(name, types) => gap.types.push((name, types)),
@@ -99,11 +117,19 @@ impl OpKernels {
 ///
 /// ```text
 /// target NAME                       its name
-/// version TEXT, provider TEXT       the source of the table
+/// version TEXT, provider TEXT       the version of the runtime, and its part that runs the model
+/// source TEXT, date YYYY-MM-DD      where the table is from, and when it was made or published
+/// opset N or N-M                    the opsets of models that the table is about
+/// base NAME                         begins with a built-in table; own lines about an operator replace all of that table
+/// fallback NAME                     the built-in target that runs the nodes which this one does not
+/// partial                           versions of operators without a line are unknown instead of unsupported
 /// kernel OP VERSIONS VAR=TYPES …    it takes this version of the operator, or these: 13 or 7-12
 /// expand OP OPSETS VAR=TYPES | any  it takes the operator apart in models of these opsets
 /// lacks OP VERSIONS VAR=TYPES WHERE the kernel does not take these types, or none, where this holds: reduction=add,mul
+/// … : TEXT                          after `lacks`: the reason in words
+/// unsure OP VERSIONS WHERE : TEXT   the source leaves open whether the kernel takes such a node
 /// itself TYPE in TYPE               where the second type is taken, the first one is as well
+/// narrows TYPE in TYPE              kernels of the first type compute in the second one, without a cast in the model
 /// leave TYPE                        nodes of this type are left alone
 /// compute TYPE in TYPE              computes in the second type if there is no kernel for the first
 /// ```
@@ -114,8 +140,14 @@ pub struct Target {
     name: String,
     version: String,
     provider: String,
+    source: String,
+    date: String,
+    opsets: Option<(i64, i64)>,
+    partial: bool,
+    fallback: Option<Arc<Target>>,
     operators: FxHashMap<String, Operator>,
     itself: Vec<(DType, DType)>,
+    narrows: Vec<(DType, DType)>,
     leave: Vec<DType>,
     compute: Vec<(DType, DType)>,
 }
@@ -134,7 +166,11 @@ impl Target {
                 target.compute.push((DType::BF16, DType::F32));
                 Some(Arc::new(target))
             }
-            _ => None,
+            // The tables are made by scripts and a test reads every line.
+            _ => OTHERS
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, text)| Arc::new(Self::indexed(text).unwrap_or_else(|_| Self::unrestricted(name)))),
         }
     }
 
@@ -183,9 +219,14 @@ impl Target {
 
     /// Reads everything except the lines about operators, which are read on demand.
     fn indexed(text: &str) -> Result<Self, Diagnostic> {
-        let mut target = Self::default();
+        let (mut target, mut own) = (Self::default(), FxHashSet::default());
         for (index, line) in text.lines().enumerate() {
-            if line_of(line).is_some_and(|line| target.line(line).is_none()) {
+            let Some(line) = line_of(line) else { continue };
+            // The first line about an operator replaces those of the base.
+            if let Some(name) = operator(line).filter(|name| own.insert(*name)) {
+                target.operators.remove(name);
+            }
+            if target.line(line).is_none() {
                 return Err(silent(index, text));
             }
         }
@@ -196,6 +237,10 @@ impl Target {
     }
 
     fn line(&mut self, line: &str) -> Option<()> {
+        if line == "partial" {
+            self.partial = true;
+            return Some(());
+        }
         if let Some(name) = operator(line) {
             if !self.operators.contains_key(name) {
                 self.operators.insert(name.to_owned(), Operator::default());
@@ -211,13 +256,29 @@ impl Target {
             "version" => rest.clone_into(&mut self.version),
             "provider" => rest.clone_into(&mut self.provider),
             "leave" => self.leave.push(rest.trim().parse().ok()?),
-            "itself" | "compute" => {
+            "itself" | "compute" | "narrows" => {
                 let (from, to) = rest.split_once(" in ")?;
                 let pair = (from.trim().parse().ok()?, to.trim().parse().ok()?);
-                if word == "itself" { self.itself.push(pair) } else { self.compute.push(pair) }
+                match word {
+                    "itself" => self.itself.push(pair),
+                    "narrows" => self.narrows.push(pair),
+                    _ => self.compute.push(pair),
+                }
             }
-            // Of which opset the table is: for those who read it.
-            "opset" => {}
+            "source" => rest.clone_into(&mut self.source),
+            "date" => rest.clone_into(&mut self.date),
+            "opset" => {
+                let (first, last) = rest.trim().split_once('-').unwrap_or(("1", rest.trim()));
+                self.opsets = Some((first.parse().ok()?, last.parse().ok()?));
+            }
+            "fallback" => self.fallback = Some(Self::named(rest.trim())?),
+            "base" if self.operators.is_empty() => {
+                let name = std::mem::take(&mut self.name);
+                *self = (*Self::named(rest.trim())?).clone();
+                if !name.is_empty() {
+                    self.name = name;
+                }
+            }
             _ => return None,
         }
         Some(())
@@ -235,6 +296,52 @@ impl Target {
     /// The version that the table was made from.
     pub fn version(&self) -> &str {
         &self.version
+    }
+
+    /// The place that the table is from; empty if it is not stated.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// The date of the table, `2026-11-28`; empty if it is not stated.
+    pub fn date(&self) -> &str {
+        &self.date
+    }
+
+    /// The opsets of models that the table is about; `None` if it does not state them.
+    pub fn opsets(&self) -> Option<(i64, i64)> {
+        self.opsets
+    }
+
+    /// The target that runs the nodes which this one does not.
+    pub fn fallback(&self) -> Option<&Self> {
+        self.fallback.as_deref()
+    }
+
+    /// Whether the table says anything about version `since` of `op`: all that a table says about an operator that it
+    /// does not list is that the target lacks it, unless the table is partial.
+    pub(super) fn describes(&self, op: &str, since: i64) -> bool {
+        let covers = |versions: &(i64, i64)| (versions.0..=versions.1).contains(&since);
+        let known = self.known(op);
+        !self.partial
+            || known.is_some_and(|known| {
+                known.kernels.iter().any(|entry| covers(&entry.versions))
+                    || known.gaps.iter().any(|gap| covers(&gap.versions))
+            })
+    }
+
+    /// The versions of `op` that kernels take; none for an operator that is not listed.
+    pub(super) fn versions(&self, op: &str) -> Vec<(i64, i64)> {
+        let kernels = self.known(op).map_or(&[][..], |known| &known.kernels);
+        let mut versions: Vec<(i64, i64)> = kernels.iter().map(|entry| entry.versions).collect();
+        versions.sort_unstable();
+        versions.dedup();
+        versions
+    }
+
+    /// Whether the table lists operators of `domain`, which is not ONNX's own.
+    pub(super) fn lists_domain(&self, domain: &str) -> bool {
+        self.operators.keys().any(|name| name.rsplit_once("::").is_some_and(|(own, _)| own == domain))
     }
 
     /// Whether it has no table of kernels.
@@ -269,6 +376,11 @@ impl Target {
         self.leave.contains(&dtype) || self.has(dtype, allowed)
     }
 
+    /// The type in which kernels of `dtype` compute, if it is another one.
+    pub(super) fn narrowed(&self, dtype: DType) -> Option<DType> {
+        self.narrows.iter().find(|(from, _)| *from == dtype).map(|(_, to)| *to)
+    }
+
     /// The types in which `dtype` may be computed, the best one first.
     pub(super) fn substitutes(&self, dtype: DType) -> impl Iterator<Item = DType> {
         self.compute.iter().filter(move |(from, _)| *from == dtype).map(|(_, to)| *to)
@@ -295,7 +407,11 @@ fn line_of(line: &str) -> Option<&str> {
 /// The operator that a line is about.
 fn operator(line: &str) -> Option<&str> {
     let (word, rest) = line.split_once(' ')?;
-    if matches!(word, "kernel" | "expand" | "lacks") { rest.split_whitespace().next() } else { None }
+    if matches!(word, "kernel" | "expand" | "lacks" | "unsure") {
+        rest.split_whitespace().next()
+    } else {
+        None
+    }
 }
 
 fn silent(index: usize, text: &str) -> Diagnostic {

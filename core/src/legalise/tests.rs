@@ -1,10 +1,14 @@
-use super::condition::Condition;
+use super::condition::{Condition, Test};
 use super::{BUILT_IN, Code, Target, form};
 use crate::tensor::DType;
 
 #[test]
 fn what_comes_with_the_host_can_be_read() {
     assert!(Target::parse(include_str!("targets/onnxruntime-cpu.txt")).is_ok());
+    for text in [include_str!("targets/openvino.txt"), include_str!("targets/tensorrt.txt")] {
+        let target = Target::parse(text).unwrap();
+        assert!(!target.source().is_empty() && !target.date().is_empty() && target.opsets().is_some());
+    }
     assert!(BUILT_IN.iter().all(|name| Target::named(name).is_some_and(|t| t.name() == *name)));
     assert!(Target::named("onnxruntim").is_none());
 }
@@ -36,9 +40,22 @@ fn what_is_no_form_is_not_passed_over() {
 fn a_word_says_what_is_asked() {
     let types = Condition::Types("T".to_owned(), vec![DType::F16, DType::Bool]);
     assert_eq!(Condition::parse("T=f16,bool"), Some(types));
-    assert_eq!(Condition::parse("rank(X)=4"), Some(Condition::Rank("X".to_owned(), 4)));
+    let input = || "X".to_owned();
+    let ranks = |among, ranks| Some(Condition::Rank { input: input(), among, ranks });
+    assert_eq!(Condition::parse("rank(X)=4"), ranks(true, vec![4]));
+    assert_eq!(Condition::parse("rank(X)!=3,4"), ranks(false, vec![3, 4]));
     assert_eq!(Condition::parse("!B"), Some(Condition::Given("B".to_owned(), false)));
-    for text in ["", "!", "rank(X)=many", "a b"] {
+    assert_eq!(Condition::parse("!const(X)"), Some(Condition::Constant(input(), false)));
+    assert_eq!(Condition::parse("static(X)"), Some(Condition::Static(input(), true)));
+    let dim = Condition::Dim { input: input(), axis: -1, test: Some((Test::More, 4096)) };
+    assert_eq!(Condition::parse("dim(X,-1)>4096"), Some(dim));
+    let dynamic = Condition::Dim { input: input(), axis: 1, test: None };
+    assert_eq!(Condition::parse("dim(X,1)=?"), Some(dynamic));
+    let element = Condition::Element { input: input(), test: Test::Other, number: 0.0 };
+    assert_eq!(Condition::parse("value(X)!=0"), Some(element));
+    for text in
+        ["", "!", "rank(X)=many", "a b", "rank(X)", "!rank(X)=4", "dim(X)>4", "dim(X,1)~4", "size(X)=1"]
+    {
         assert_eq!(Condition::parse(text), None, "{text}");
     }
 }
@@ -67,6 +84,10 @@ fn a_line_that_says_nothing_is_named() {
         ("target x\nkernel A 1 mode=a", "line 2"),
         ("target x\nlacks A", "line 2"),
         ("target x\nlacks A 1 rank(X)=x", "line 2"),
+        ("target x\nunsure A", "line 2"),
+        ("target x\nopset 18-x", "line 2"),
+        ("target x\nfallback y", "line 2"),
+        ("base y\ntarget x", "line 1"),
     ] {
         let found = Target::parse(text).unwrap_err();
         assert_eq!(found.code, Code::TARGET_FILE);

@@ -128,6 +128,8 @@ RUNS = [
     ("report", ["m.onnx", "-o", "m.html"], 0),
     ("report", ["m.onnx", "--check", "m.html"], 0),
     ("report", ["all.onnx", "--check", "m.html"], None),
+    ("legal", [MLP, "--target", "openvino", "--report", "legal.html"], 0),
+    ("legal", ["no.onnx"], 5),
     ("ops", [], 0),
     ("ops", ["--missing", "aten.p"], 0),
     ("ops", ["--plugin", "no.so"], 5),

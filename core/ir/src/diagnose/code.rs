@@ -160,6 +160,8 @@ codes! {
     STAGE = "OP416";
     /// An operator of the model has no form in the requested opset, which is an older one.
     OPSET_LACKS = "OP417";
+    /// Neither the table of a target nor the model decides whether the target runs a node.
+    TARGET_UNKNOWN = "OP418";
     /// The backend that was asked for does not exist, or two plugins have it.
     BACKEND_UNKNOWN = "OP501";
     /// The stated capabilities of a backend are malformed.

@@ -45,6 +45,15 @@ pub fn page(data: &Value) -> String {
 
 fn verdict(data: &Value) -> (Verdict, String) {
     let conversion = &data["conversion"];
+    if let Some(counts) = conversion["legal"]["counts"].as_object() {
+        let target = text(&conversion["legal"]["target"]);
+        let count = |key: &str| counts.get(key).and_then(Value::as_u64).unwrap_or_default();
+        return match (count("refused"), count("unknown")) {
+            (0, 0) => (Verdict::Passed, format!("{target} runs every node")),
+            (0, unknown) => (Verdict::Open, format!("unknown for {target}: {unknown} nodes")),
+            (refused, _) => (Verdict::Failed, format!("refused by {target}: {refused} nodes")),
+        };
+    }
     match (conversion["ok"].as_bool(), conversion["verification"]["values_compared"].as_bool()) {
         (Some(false), _) => (Verdict::Failed, "the conversion failed".to_owned()),
         (Some(true), Some(true)) => (Verdict::Passed, "converted, and agrees with PyTorch".to_owned()),

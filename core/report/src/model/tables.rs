@@ -46,11 +46,12 @@ pub(super) fn facts(data: &Value) -> Vec<(String, String)> {
         fact("With a line of code", recorded(model["with_line"].as_u64(), nodes, "full"));
     }
     let conversion = &data["conversion"];
+    let legal = &conversion["legal"];
+    let target = if legal.is_object() { legal } else { &conversion["target"] };
+    fact("Target", format!("{} {}", text(&target["target"]), text(&target["version"])).trim().to_owned());
     fact(
-        "Target",
-        format!("{} {}", text(&conversion["target"]["target"]), text(&conversion["target"]["version"]))
-            .trim()
-            .to_owned(),
+        "Table of the target",
+        format!("{} {}", text(&legal["source"]), text(&legal["date"])).trim().to_owned(),
     );
     fact("Run by", text(&conversion["verification"]["executor"]));
     facts
@@ -71,6 +72,8 @@ pub(super) fn tables(data: &Value) -> Vec<Table> {
     let (model, conversion) = (&data["model"], &data["conversion"]);
     let mut tables = vec![
         problems(conversion),
+        judged_modules(&conversion["legal"]),
+        judged_nodes(&conversion["legal"]),
         stages(conversion),
         interface(&model["summary"]),
         program(model),
@@ -146,6 +149,46 @@ fn problems(conversion: &Value) -> Table {
         title: "Problems",
         head: ["Code", "", "What", "Where", "Line", "What to do"].map(|name| (name, false)).into(),
         rows: list(&conversion["diagnostics"]).iter().map(row).collect(),
+        bars: Vec::new(),
+    }
+}
+
+/// The verdicts of `onnxport legal`, with their titles.
+const VERDICTS: [(&str, &str); 5] = [
+    ("native", "Native"),
+    ("form", "Another form"),
+    ("fallback", "Fallback"),
+    ("refused", "Refused"),
+    ("unknown", "Unknown"),
+];
+
+fn judged_modules(legal: &Value) -> Table {
+    let row = |module: &Value| {
+        let counts = VERDICTS.map(|(key, _)| text(&module["counts"][key]));
+        [text(&module["module"]), text(&module["class"])].into_iter().chain(counts).collect()
+    };
+    let head = [("Module", false), ("Class", false)];
+    Table {
+        id: "legal",
+        title: "Verdicts by module",
+        head: head.into_iter().chain(VERDICTS.map(|(_, title)| (title, true))).collect(),
+        rows: list(&legal["modules"]).iter().map(row).collect(),
+        bars: Vec::new(),
+    }
+}
+
+fn judged_nodes(legal: &Value) -> Table {
+    let row = |node: &Value| {
+        let keys = ["verdict", "operator", "version", "node", "module", "line", "reason", "change"];
+        keys.map(|key| text(&node[key])).into()
+    };
+    let others = list(&legal["nodes"]).iter().filter(|node| node["verdict"] != "native");
+    let head = ["Verdict", "Operator", "Version", "Node", "Module", "Line", "Reason", "What to do"];
+    Table {
+        id: "judged",
+        title: "Nodes without a kernel",
+        head: head.map(|name| (name, false)).into(),
+        rows: others.map(row).collect(),
         bars: Vec::new(),
     }
 }

@@ -37,9 +37,13 @@ fn bisect_in(folder: &tempfile::TempDir, messages: &[&str], more: &[&str]) -> Ou
     command.env("PATH", folder.path()).env("HOME", folder.path()).output().expect("the binary starts")
 }
 
-/// The length of the request is one read, the request the next.
-const ASKED: &str =
-    "#!/bin/sh\n/bin/dd bs=1 count=8 of=length 2>&-\n/bin/dd bs=4096 count=1 of=request 2>&-\n";
+/// Reads the script, a message with its length first, and then the request in two reads.
+const ASKED: &str = "#!/bin/sh
+size=$(/bin/dd bs=1 count=8 2>&- | /usr/bin/od -An -tu8)
+/bin/dd bs=1 count=$((size)) of=script 2>&-
+/bin/dd bs=1 count=8 of=length 2>&-
+/bin/dd bs=4096 count=1 of=request 2>&-
+";
 
 const GREETING: &str = r#"{"torch": "2.15.0", "onnxport": "1.0"}"#;
 

@@ -100,6 +100,7 @@ test_ops = suite(
             dynamic=({0: torch.export.Dim.AUTO},),
         ),
         case("aten.sum_to_size.default", lambda x: x.sum_to_size(1), f32(2, 3), id="one"),
+        case("aten.sum_to_size.default", lambda x: x.sum_to_size(3), boolean(2, 3), id="of bool"),
         case("aten._aminmax.default", lambda x: torch.ops.aten._aminmax(x), f32(3, 4)),
         case("aten._aminmax.dim", lambda x: torch.ops.aten._aminmax(x, 1, True), f32(3, 4)),
     ],

@@ -57,6 +57,8 @@ fn sum_to_size(cx: &Lower, x: Value, size: Vec<SymInt>) -> Res<Value> {
         (one && !(i >= new && extent.is(1))).then_some(i as i64)
     };
     let axes: Vec<i64> = shape.iter().enumerate().filter_map(is_summed).collect();
+    // i64 for integers and truth values, as in `sum`.
+    let x = cx.cast(x, cx.result(0)?.dtype);
     if axes.is_empty() {
         return Ok(x);
     }

@@ -7,7 +7,6 @@ the encoder, and the decoder for later tokens. The script of the decoder stands 
 import functools
 import inspect
 import os
-import types
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
         with_attention,
     )
     from expected import too_large, write_calls
+    from parts import export_part, recorder
     from process import reason
     from sound import Served
 
@@ -220,7 +220,6 @@ class Parts:
 
     def capture(self, part: str, mode: Any, dtype: Any, most: int | None = None) -> Any:
         """Export a part."""
-        import torch
         from torch.export import Dim
 
         with mode:
@@ -232,19 +231,8 @@ class Parts:
             for name in sorted(every)
         }
         shapes = tuple({at: dims[name] for at, name in one.items()} for one in axes)
-        inner = type(self.model).forward
-
-        def forward(model: Any, *arguments: Any) -> Any:
-            return self.call(part, model, functools.partial(inner, model), list(arguments))
-
-        self.model.forward = types.MethodType(forward, self.model)
-        try:
-            with torch.no_grad():
-                return torch.export.export(
-                    self.model, tuple(given), dynamic_shapes=(shapes,), strict=False
-                )
-        finally:
-            del self.model.forward
+        call = functools.partial(self.call, part)
+        return export_part(self.model, call, given, shapes)
 
     def calls(self, running: Any, dtype: Any) -> dict[str, dict[str, tuple[list[Any], list[Any]]]]:
         """Return calls of each part, with their values if there is a model to run."""
@@ -262,14 +250,7 @@ class Parts:
         masks = source[1:]
         length = self.length if self.sound else PROMPT_OF_ENCODER
         made: dict[str, dict[str, Any]] = {ENCODER: {}, FIRST: {}, LATER: {}}
-
-        def run(part: str, name: str, given: list[Any]) -> list[Any]:
-            results: list[Any] = []
-            if running is not None:
-                with torch.no_grad():
-                    results = list(self.call(part, running, running, given))
-            made[part][name] = given, results
-            return results
+        run = recorder(made, self.call, running)
 
         states = run(ENCODER, "source", source) or [torch.zeros(2, length, self.width, dtype=dtype)]
         ids = torch.randint(words, (2, 3), generator=random)

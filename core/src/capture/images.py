@@ -7,13 +7,13 @@ later tokens. The script of the decoder stands behind this one.
 
 import functools
 import inspect
-import types
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from caches import before, cache_of, contents, layers_of, shapes_of
     from checkpoint import checked
     from decoder import Refused, dtypes, fake_parameters, with_attention
+    from parts import export_part
     from process import reason
 
 VISION, JOIN, DECODE = "vision", "embedding", "model"
@@ -290,7 +290,6 @@ class Images:
 
     def capture(self, part: str, most: int | None = None) -> Any:
         """Export a part."""
-        import torch
         from torch.export import Dim
 
         with self.mode:
@@ -303,16 +302,5 @@ class Images:
         }
         dims["total_sequence_length"] = Dim.AUTO
         shapes = tuple({at: dims[name] for at, name in one.items()} for one in axes)
-        inner = type(self.model).forward
-
-        def forward(model: Any, *arguments: Any) -> Any:
-            return self.call(part, model, functools.partial(inner, model), list(arguments))
-
-        self.model.forward = types.MethodType(forward, self.model)
-        try:
-            with torch.no_grad():
-                return torch.export.export(
-                    self.model, tuple(given), dynamic_shapes=(shapes,), strict=False
-                )
-        finally:
-            del self.model.forward
+        call = functools.partial(self.call, part)
+        return export_part(self.model, call, given, shapes)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from decoder import bounded, dtypes, generation, limit_of, ties, with_attention
     from expected import too_large, write_calls
     from images import BLOCKS_OF_IMAGES, DECODE, JOIN, VISION, Images
+    from parts import recorder
     from pooling import read_json
     from process import reason
 
@@ -34,13 +35,10 @@ def calls_of(parts: Any, running: Any) -> dict[str, dict[str, tuple[list[Any], l
     random = torch.Generator().manual_seed(0)
     made: dict[str, dict[str, Any]] = {VISION: {}, JOIN: {}, DECODE: {}}
 
+    record = recorder(made, parts.call, running)
+
     def run(part: str, name: str, given: list[Any], shape: tuple[int, ...]) -> list[Any]:
-        results: list[Any] = []
-        if running is not None:
-            with torch.no_grad():
-                results = list(parts.call(part, running, running, given))
-        made[part][name] = given, results
-        return results or [torch.zeros(shape, dtype=dtype)]
+        return record(part, name, given) or [torch.zeros(shape, dtype=dtype)]
 
     def words(texts: int, tokens: int) -> Any:
         ids = torch.randint(parts.words - 1, (texts, tokens), generator=random)

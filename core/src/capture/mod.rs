@@ -28,6 +28,8 @@ const SCRIPT: &str = concat!(
     "\n\n",
     include_str!("adapters.py"),
     "\n\n",
+    include_str!("parts.py"),
+    "\n\n",
     include_str!("encoder_decoder.py"),
     "\n\n",
     include_str!("sound.py"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -128,3 +130,13 @@ def save(model: PreTrainedModel, folder: Path, shard: str = "40KB", **options: A
     fast.chat_template = TEMPLATE
     fast.save_pretrained(folder)
     return folder
+
+
+def made_once(
+    folders: Any, make: Callable[[str, Path], tuple[Path, Path, dict]]
+) -> Callable[[str], tuple[Path, Path, dict]]:
+    """Return a function that calls `make` once for each family, in a folder of its own.
+
+    `folders` is pytest's `tmp_path_factory`. A result is a checkpoint, its model and what was said.
+    """
+    return functools.cache(lambda family: make(family, folders.mktemp(family)))

@@ -62,17 +62,12 @@ def build(family: str) -> PreTrainedModel:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """The converted folder of a family, made once, with its checkpoint."""
-    made: dict[str, tuple[Path, Path, dict]] = {}
 
-    def make(family: str) -> tuple[Path, Path, dict]:
-        if family not in made:
-            root = tmp_path_factory.mktemp(family)
-            checkpoint = checkpoints.save(build(family), root / "checkpoint")
-            said = llm(checkpoint, root / "out", "--target", "onnxruntime")
-            made[family] = checkpoint, root / "out", said
-        return made[family]
+    def make(family: str, root: Path) -> tuple[Path, Path, dict]:
+        checkpoint = checkpoints.save(build(family), root / "checkpoint")
+        return checkpoint, root / "out", llm(checkpoint, root / "out", "--target", "onnxruntime")
 
-    return make
+    return checkpoints.made_once(tmp_path_factory, make)
 
 
 def source(family: str) -> dict[str, torch.Tensor]:

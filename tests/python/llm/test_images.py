@@ -90,22 +90,17 @@ def build(family: str) -> PreTrainedModel:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """The converted folder of a family, made once, with its checkpoint."""
-    made: dict[str, tuple[Path, Path, dict]] = {}
 
-    def make(family: str) -> tuple[Path, Path, dict]:
-        if family not in made:
-            root = tmp_path_factory.mktemp(family)
-            checkpoint = checkpoints.save(build(family), root / "checkpoint")
-            if family == "Gemma3":
-                steps = {"size": {"height": 64, "width": 64}, "resample": 2}
-                steps |= {"image_mean": [0.5, 0.4, 0.5], "image_std": [0.5, 0.5, 0.25]}
-                (checkpoint / "preprocessor_config.json").write_text(json.dumps(steps))
-            target = "genai" if family == "Gemma3" else "onnxruntime"
-            said = llm(checkpoint, root / "out", "--target", target)
-            made[family] = checkpoint, root / "out", said
-        return made[family]
+    def make(family: str, root: Path) -> tuple[Path, Path, dict]:
+        checkpoint = checkpoints.save(build(family), root / "checkpoint")
+        if family == "Gemma3":
+            steps = {"size": {"height": 64, "width": 64}, "resample": 2}
+            steps |= {"image_mean": [0.5, 0.4, 0.5], "image_std": [0.5, 0.5, 0.25]}
+            (checkpoint / "preprocessor_config.json").write_text(json.dumps(steps))
+        target = "genai" if family == "Gemma3" else "onnxruntime"
+        return checkpoint, root / "out", llm(checkpoint, root / "out", "--target", target)
 
-    return make
+    return checkpoints.made_once(tmp_path_factory, make)
 
 
 def given(family: str, texts: int = 2) -> dict[str, torch.Tensor]:

@@ -183,7 +183,7 @@ fn judged_nodes(legal: &Value) -> Table {
         keys.map(|key| text(&node[key])).into()
     };
     let others = list(&legal["nodes"]).iter().filter(|node| node["verdict"] != "native");
-    let head = ["Verdict", "Operator", "Version", "Node", "Module", "Line", "Reason", "What to do"];
+    let head = ["Verdict", "Operator", "Version", "Node", "Module", "Line", "Reason", "Change"];
     Table {
         id: "judged",
         title: "Nodes without a kernel",

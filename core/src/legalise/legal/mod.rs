@@ -68,7 +68,7 @@ pub struct JudgedNode {
     pub reason: String,
     /// The type that a kernel computes in, if it is narrower than that of the node: `i64 in i32`.
     pub within: Option<String>,
-    /// What lets the target run the node, or run it by a kernel.
+    /// A change that lets the target run the node, or run it by a kernel.
     pub change: Option<String>,
     #[serde(skip)]
     origin: Option<OriginId>,

@@ -70,11 +70,14 @@ pub(super) fn convolve(
     let dtype = cx.result(0)?.dtype;
     // ONNX Runtime multiplies matrices of these types.
     let computed = if dtype == DType::I32 { dtype } else { DType::I64 };
+    if groups < 1 {
+        return Err("the argument `groups` is not positive".into());
+    }
     let [outputs, taps @ ..] = &extents(cx, weight, 0)?[..] else {
         return Err("the argument `weight` has no axes".into());
     };
     let taps = taps.iter().try_fold(1, |n: i64, m| n.checked_mul(*m)).ok_or("the kernel is out of range")?;
-    let rows = outputs / groups.max(1);
+    let rows = outputs / groups;
     let columns = cx.reshape(windows(cx, cx.cast(x, computed), along), &[0, groups, taps, -1]);
     let mut y = cx.matmul(cx.reshape(cx.cast(weight, computed), &[1, groups, rows, taps]), columns);
     if let Some(bias) = bias {
@@ -99,6 +102,9 @@ pub(super) fn transpose(
     output_padding: &[i64],
     groups: i64,
 ) -> Res<Value> {
+    if !(1..LIMIT).contains(&groups) || output_padding.iter().any(|n| !(0..LIMIT).contains(n)) {
+        return Err("the argument `groups` or `output_padding` is out of range".into());
+    }
     let (mut sizes, taps) = (extents(cx, x, 1)?, extents(cx, weight, 1)?);
     let (Some(inputs), Some(outputs)) = (sizes.first().copied(), taps.first().copied()) else {
         return Err("the operands of a convolution have no channels".into());
@@ -117,11 +123,11 @@ pub(super) fn transpose(
         moves.push(Along::new(a.kernel, 1, a.dilation, pads)?);
     }
     // `[groups * inputs, outputs, …]` as `[groups * outputs, inputs, …]`, backwards along the kernel.
-    let inputs = inputs / groups.max(1);
+    let (inputs, joint) = (inputs / groups, groups.checked_mul(outputs).ok_or("the kernel is out of range")?);
     let kernel = taps.get(1..).unwrap_or_default();
     let parted = cx.reshape(weight, &[&[groups, inputs, outputs], kernel].concat());
     let order: Vec<usize> = [0, 2, 1].into_iter().chain(3..3 + along.len()).collect();
-    let joined = cx.reshape(cx.transpose(parted, &order), &[&[groups * outputs, inputs], kernel].concat());
+    let joined = cx.reshape(cx.transpose(parted, &order), &[&[joint, inputs], kernel].concat());
     let axes: Vec<i64> = (2..2 + along.len() as i64).collect();
     convolve(cx, spread, flipped(cx, joined, &axes), bias, &moves, groups)
 }

@@ -29,29 +29,26 @@ fn logsumexp(cx: &Lower, x: Value, dim: Axes, keepdim: bool) -> Res<Value> {
 /// The gradient of `softmax`, given its result: `(g - sum(g y)) y` along `dim`.
 #[lowering("aten._softmax_backward_data.default")]
 fn softmax_backward(cx: &Lower, grad_output: Value, output: Value, dim: i64) -> Res<Value> {
-    gradient(cx, grad_output, output, dim, |_, y| y, true)
+    gradient(cx, grad_output, output, dim, |g, y| (g * y, y))
 }
 
 /// The gradient of `log_softmax`, given its result: `g - sum(g) exp(y)` along `dim`.
 #[lowering("aten._log_softmax_backward_data.default")]
 fn log_softmax_backward(cx: &Lower, grad_output: Value, output: Value, dim: i64) -> Res<Value> {
-    gradient(cx, grad_output, output, dim, |cx, y| cx.exp(y), false)
+    gradient(cx, grad_output, output, dim, |g, y| (g, cx.exp(y)))
 }
 
-/// `g - sum(g) y` along `dim`, where `g` is the gradient, times `y` if `weighted`. Narrow floats are computed in f32:
-/// differences of rounded products would be far off.
+/// `g - sum(g) y` along `dim`, of the pair that `terms` makes of the gradient and the result. Narrow floats are computed in
+/// f32: differences of rounded products would be far off.
 fn gradient(
     cx: &Lower,
     g: Value,
     y: Value,
     dim: i64,
-    probability: impl Fn(&Lower, Value) -> Value,
-    weighted: bool,
+    terms: impl Fn(Value, Value) -> (Value, Value),
 ) -> Res<Value> {
     let dtype = if cx.dtype(g)? == DType::F64 { DType::F64 } else { DType::F32 };
-    let y = probability(cx, cx.cast(y, dtype));
-    let g = cx.cast(g, dtype);
-    let g = if weighted { g * y } else { g };
+    let (g, y) = terms(cx.cast(g, dtype), cx.cast(y, dtype));
     let axes = if cx.rank(g)? == 0 { vec![] } else { vec![dim] };
     let sum = reduce(cx, op::ReduceSum, g, &axes, true)?;
     Ok(cx.cast(g - y * sum, cx.result(0)?.dtype))

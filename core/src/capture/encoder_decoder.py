@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         with_attention,
     )
     from expected import too_large, write_calls
-    from parts import export_part, recorder
+    from parts import export_part, runner
     from process import reason
     from sound import Served
 
@@ -250,7 +250,7 @@ class Parts:
         masks = source[1:]
         length = self.length if self.sound else PROMPT_OF_ENCODER
         made: dict[str, dict[str, Any]] = {ENCODER: {}, FIRST: {}, LATER: {}}
-        run = recorder(made, self.call, running)
+        run = runner(made, self.call, running)
 
         states = run(ENCODER, "source", source) or [torch.zeros(2, length, self.width, dtype=dtype)]
         ids = torch.randint(words, (2, 3), generator=random)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from decoder import bounded, dtypes, generation, limit_of, ties, with_attention
     from expected import too_large, write_calls
     from images import BLOCKS_OF_IMAGES, DECODE, JOIN, VISION, Images
-    from parts import recorder
+    from parts import runner
     from pooling import read_json
     from process import reason
 
@@ -35,7 +35,7 @@ def calls_of(parts: Any, running: Any) -> dict[str, dict[str, tuple[list[Any], l
     random = torch.Generator().manual_seed(0)
     made: dict[str, dict[str, Any]] = {VISION: {}, JOIN: {}, DECODE: {}}
 
-    record = recorder(made, parts.call, running)
+    record = runner(made, parts.call, running)
 
     def run(part: str, name: str, given: list[Any], shape: tuple[int, ...]) -> list[Any]:
         return record(part, name, given) or [torch.zeros(shape, dtype=dtype)]

@@ -25,7 +25,7 @@ def export_part(model: Any, call: Any, given: list[Any], shapes: tuple[Any, ...]
         del model.forward
 
 
-def recorder(made: dict[str, dict[str, Any]], call: Any, running: Any) -> Any:
+def runner(made: dict[str, dict[str, Any]], call: Any, running: Any) -> Any:
     """Return a function that calls a part, if a model runs, and keeps the call in `made`."""
     import torch
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from decoder import Refused
     from encoder_decoder import ENCODER, LATER, STEPS, Parts
-    from parts import recorder
+    from parts import runner
     from pooling import read_json
 
 # The frames that onnxruntime-genai gives to the encoder, and the states of the encoder for them.
@@ -83,7 +83,7 @@ class Served(Parts):
         random = torch.Generator().manual_seed(0)
         words = self.model.get_input_embeddings().num_embeddings
         made: dict[str, dict[str, Any]] = {ENCODER: {}, LATER: {}}
-        run = recorder(made, self.call, running)
+        run = runner(made, self.call, running)
 
         (sound,) = self.source(2, 0)
         sound = torch.randn(sound.shape, generator=random).to(dtype)

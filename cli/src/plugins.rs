@@ -27,6 +27,7 @@ const LINKED: &[&PluginRoot] = &[
     &onnxport_ort::ROOT,
     &onnxport_reference::ROOT,
     &onnxport_torchvision::ROOT,
+    &onnxport_torchaudio::ROOT,
 ];
 
 /// The plugins of this repository that are not linked into this crate.

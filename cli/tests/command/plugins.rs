@@ -29,7 +29,7 @@ fn linked_in_plugins_are_listed() {
     let listed = json(&output);
     let plugins = listed["plugins"].as_array().expect("a list");
     let ids: Vec<_> = plugins.iter().map(|plugin| plugin["id"].as_str().unwrap_or_default()).collect();
-    assert_eq!(ids, ["aten", "optimise", "fusions", "ort", "reference", "torchvision"]);
+    assert_eq!(ids, ["aten", "optimise", "fusions", "ort", "reference", "torchvision", "torchaudio"]);
     assert!(plugins.iter().all(|plugin| plugin["source"] == "linked" && plugin["contract"] == "1.0"));
     assert!(plugins[0]["lowerings"].as_u64().is_some_and(|n| n > 500));
     assert_eq!(listed["absent"][0]["id"], "cuda-parity");

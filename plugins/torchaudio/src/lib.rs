@@ -1,0 +1,5 @@
+//! Lowerings of torchaudio's operators.
+
+mod filter;
+
+onnxport_sdk::export_plugin! { id: "torchaudio", schemas: include_str!("../schemas.txt") }

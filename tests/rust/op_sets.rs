@@ -7,8 +7,11 @@ use onnxport_core::registry::Schemas;
 use onnxport_sdk::{Lowering, inventory};
 
 /// Every crate of lowerings, with the folder of its schemas.
-const CRATES: [(&str, &str); 3] =
-    [("onnxport_aten", "aten"), ("onnxport_torchaudio", "torchaudio"), ("onnxport_torchvision", "torchvision")];
+const CRATES: [(&str, &str); 3] = [
+    ("onnxport_aten", "aten"),
+    ("onnxport_torchaudio", "torchaudio"),
+    ("onnxport_torchvision", "torchvision"),
+];
 
 /// The crate of a lowering.
 fn of(lowering: &Lowering) -> &'static str {
@@ -85,7 +88,8 @@ const SCRIPT_ONLY: &[&str] = &[
 fn targets_have_schemas() {
     let schemas = schemas();
     let known = |target: &str| {
-        let dispatched = ["aten.", "prims.", "torchaudio.", "torchvision."].iter().any(|space| target.starts_with(space));
+        let dispatched =
+            ["aten.", "prims.", "torchaudio.", "torchvision."].iter().any(|space| target.starts_with(space));
         !dispatched || schemas.contains(target) || SCRIPT_ONLY.contains(&target)
     };
     let unknown: Vec<_> = lowerings().into_iter().map(|(t, _)| t).filter(|t| !known(t)).collect();

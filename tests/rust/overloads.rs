@@ -24,7 +24,8 @@ use onnxport_harness::{Case, Cases, inventory};
 use crate::files::{self, Outcome, Sections, difference, errors};
 
 pub(crate) static HOST: LazyLock<Host> = LazyLock::new(|| {
-    Host::new(&[&onnxport_aten::ROOT, &onnxport_torchvision::ROOT, &onnxport_torchaudio::ROOT]).expect("the plugins attach")
+    Host::new(&[&onnxport_aten::ROOT, &onnxport_torchvision::ROOT, &onnxport_torchaudio::ROOT])
+        .expect("the plugins attach")
 });
 
 /// The files of the families.

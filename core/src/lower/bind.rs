@@ -169,7 +169,11 @@ impl<'p> Binder<'_, 'p> {
                         return Err(Some(Box::new(not_computed(self.origins, origin))));
                     }
                     Some(Bound::Poisoned) | None if record.kind == arg_kind::NONE => {}
-                    Some(Bound::Poisoned) | None => return Err(None),
+                    Some(Bound::Poisoned) => return Err(None),
+                    None => {
+                        let name = &self.body.values[*val].name;
+                        return self.mismatch(format!("no earlier call computes its argument `{name}`"));
+                    }
                 }
             }
             Arg::Int(n) => (record.kind, record.int) = (arg_kind::INT, *n),

@@ -119,7 +119,7 @@ pub(super) fn run(
     driver.make_inputs(&mut scope, options);
     let ((), messages) = log::collect(|| driver.consume(&program.body, calls, &mut scope));
     driver.origin = None;
-    driver.make_outputs(&scope, options, output_names);
+    let lost = driver.make_outputs(&scope, options, output_names);
     let Driver { mut model, stated, mut diagnostics, provided, .. } = driver;
     diagnostics.extend(messages);
     let mut set_aside = host.set_aside();
@@ -131,6 +131,12 @@ pub(super) fn run(
     }
     diagnostics.extend(set_aside);
     model.opsets.sort();
+    if !diagnostics.iter().any(|d| d.severity == Severity::Error) {
+        diagnostics.extend(lost.iter().map(|name| {
+            let message = format!("no call of the program computes its output `{name}`");
+            Diagnostic::error(Code::LOWER_ARGUMENT, message)
+        }));
+    }
     if diagnostics.iter().any(|d| d.severity == Severity::Error) {
         return Err(Report { diagnostics, origins: model.origins });
     }

@@ -168,8 +168,14 @@ impl Driver<'_> {
         Some(value)
     }
 
-    /// Creates the outputs: those of the user in order, then one per state.
-    pub(super) fn make_outputs(&mut self, scope: &Scope, options: &LowerOptions, recorded: &OutputNames) {
+    /// Creates the outputs: those of the user in order, then one per state. Returns the names of those that no call
+    /// computes.
+    pub(super) fn make_outputs(
+        &mut self,
+        scope: &Scope,
+        options: &LowerOptions,
+        recorded: &OutputNames,
+    ) -> Vec<String> {
         let program = self.program;
         let mut taken: BTreeSet<String> = self.input_names();
         let (mut states, mut returned) = (Vec::new(), Vec::new());
@@ -205,18 +211,21 @@ impl Driver<'_> {
                 *name = (new, true);
             }
         }
+        let mut lost = Vec::new();
         for ((spec, value, original), (name, chosen)) in found.into_iter().zip(names) {
             if chosen && taken.contains(&name) {
                 let message = format!("the name `{name}` is taken by an input or another output");
                 problems.push(name_error(message, "choose names that differ"));
             }
             let name = unique(name, &mut taken);
-            if let Some(value) = value {
-                if options.provenance {
-                    self.model.output_metadata.push(provenance::output(spec, original.as_deref(), &name));
-                }
-                self.add_output(value, name);
+            let Some(value) = value else {
+                lost.push(name);
+                continue;
+            };
+            if options.provenance {
+                self.model.output_metadata.push(provenance::output(spec, original.as_deref(), &name));
             }
+            self.add_output(value, name);
         }
         for problem in problems {
             self.report(problem);
@@ -235,6 +244,7 @@ impl Driver<'_> {
             }
         }
         self.model.states.retain(|s| s.output != usize::MAX);
+        lost
     }
 
     fn input_names(&self) -> BTreeSet<String> {
@@ -258,7 +268,7 @@ impl Driver<'_> {
     /// The value of an output: tensors as they are, numbers as 0-d tensors, nothing for `None`.
     fn output_value(&mut self, scope: &Scope, arg: &Arg) -> Option<ValueId> {
         match arg {
-            Arg::Value(val) => match scope.get(*val)? {
+            Arg::Value(val) => match scope.get(*val).unwrap_or(Bound::Poisoned) {
                 Bound::Value(value) => match self.program.body.values[*val].ty {
                     ValueType::Tensor(_) => Some(value),
                     ValueType::SymInt(Dim::Const(n)) => self.output_value(scope, &Arg::Int(n)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,27 +100,50 @@ class Eager:
             return
         drawn = torch.get_rng_state()
         torch.manual_seed(0)
-        start = torch.get_rng_state()
-        if not torch.equal(start, drawn):
-            self.refused[self.case] = "the program draws random numbers"
-            torch.set_rng_state(drawn)
-            return
         try:
-            # As during the capture, so that a module takes the same branch.
-            counted = windows.counted(self.module)
-            with torch.no_grad(), in_onnx_export(), _attributes_kept(self.module), counted:
-                expected = self._called(*call)
-        except Exception as error:
-            self.refused[self.case] = f"{type(error).__name__}: {error}".split("\n", 1)[0]
-            return
+            if not torch.equal(torch.get_rng_state(), drawn):
+                self.refused[self.case] = "the program draws random numbers"
+                return
+            self._judge(call, pytree.tree_leaves(results))
         finally:
-            is_random = not torch.equal(start, torch.get_rng_state())
             torch.set_rng_state(drawn)
-        if is_random:
-            self.refused[self.case] = "the module draws random numbers"
+
+    def _judge(self, call: tuple[Any, Any], results: list[Any]) -> None:
+        """Compare with the module as it runs in an export, or else on its own: either may decide.
+
+        A module that asks both `torch.compiler.is_compiling()` and `torch.onnx.is_in_onnx_export()`
+        can take a branch in this call that it took in no capture.
+        """
+        before = {name: tensor.clone() for name, tensor in self._state.items()}
+        found = self._outcome(call, in_onnx_export(), results)
+        if found:
+            after, self._state = self._state, before
+            if self._outcome(call, nullcontext(), results) == []:
+                found = []
+            else:
+                self._state = after
+        if isinstance(found, str):
+            self.refused[self.case] = found
             return
         self.compared += 1
-        self._compare(pytree.tree_leaves(results), pytree.tree_leaves(expected))
+        self.differences += found
+
+    def _outcome(
+        self, call: tuple[Any, Any], told: AbstractContextManager[None], results: list[Any]
+    ) -> list[Difference] | str:
+        """Run the module: the differences from `results`, or the reason why there is no answer."""
+        torch.manual_seed(0)
+        start = torch.get_rng_state()
+        args, kwargs = inputs.copied(call)
+        try:
+            counted = windows.counted(self.module)
+            with torch.no_grad(), told, _attributes_kept(self.module), counted:
+                expected = self._called(args, kwargs)
+        except Exception as error:
+            return f"{type(error).__name__}: {error}".split("\n", 1)[0]
+        if not torch.equal(start, torch.get_rng_state()):
+            return "the module draws random numbers"
+        return list(self._differences(results, pytree.tree_leaves(expected)))
 
     def _called(self, args: Any, kwargs: Any) -> Any:
         """Call the module, from the state that the call before left."""
@@ -139,16 +162,16 @@ class Eager:
                 tensor.copy_(users[name])
         return results
 
-    def _compare(self, results: list[Any], expected: list[Any]) -> None:
+    def _differences(self, results: list[Any], expected: list[Any]) -> Iterator[Difference]:
         if len(results) != len(expected):
             problem = f"are {len(results)} values, but the module returns {len(expected)}"
-            self.differences.append(Difference(self.case, "the outputs", problem))
+            yield Difference(self.case, "the outputs", problem)
             return
         for index, (found, wanted) in enumerate(zip(results, expected, strict=True)):
             problem = self._problem(found, wanted)
             if problem is not None:
                 name = self.names[index] if index < len(self.names) else str(index)
-                self.differences.append(Difference(self.case, name, problem))
+                yield Difference(self.case, name, problem)
 
     def _problem(self, found: Any, wanted: Any) -> str | None:
         numbers = (bool, int, float, complex)

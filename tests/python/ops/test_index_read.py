@@ -375,7 +375,7 @@ test_ops = suite(
                 torch.tensor([2, 0, 4, 1]),
                 id=how,
             )
-            for how in ("sum", "mean", "max", "min", "prod")
+            for how in ("sum", "mean", "max", "amax", "min", "prod")
         ),
         case(
             "aten.segment_reduce.default",

@@ -81,6 +81,12 @@ test_ops = suite(
         ),
         case("aten.softmax.int", lambda x: x.softmax(0), f32(), id="scalar"),
         case("aten.log_softmax.int", lambda x: x.log_softmax(-1), f32(3, 4), dynamic=True),
+        case(
+            "aten.log_softmax.int",
+            lambda x: x.log_softmax(1),
+            torch.tensor([[1.0, torch.nan], [torch.inf, 2.0], [3.0, -4.0]], dtype=torch.float64),
+            id="double",
+        ),
         case("aten.cumsum.default", lambda x: x.cumsum(1), f32(3, 4), dynamic=True),
         case("aten.cumsum.default", lambda x: x.cumsum(0), boolean(3, 4), id="bool"),
         case("aten.cumsum.default", lambda x: x.cumsum(0), i32(3, 4), id="int32"),

@@ -103,6 +103,18 @@ def test_a_module_is_told_that_it_is_exported_as_in_the_capture():
     assert not torch.onnx.is_in_onnx_export()
 
 
+def test_a_branch_that_no_capture_takes_is_not_held_against_it():
+    class Asks(nn.Module):
+        def forward(self, x):
+            if torch.compiler.is_compiling():
+                return x.cos()
+            return x.sin() if torch.onnx.is_in_onnx_export() else x.cos()
+
+    report = exported(Asks().eval()).verify()
+    assert report["module"]["differences"] == []
+    assert report["module"]["compared"] >= 1
+
+
 def test_calls_that_the_module_refuses_are_skipped():
     class Small(nn.Module):
         def forward(self, x):

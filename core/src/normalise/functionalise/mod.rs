@@ -268,6 +268,16 @@ impl Rewriter<'_, '_> {
 
     fn mutating(&mut self, call: Call, schema: &Schema) {
         let (target, origin) = (call.target.clone(), call.origin);
+        let undeclared = call.outputs.iter().skip(schema.returns.len()).any(|o| *o != Output::None);
+        if undeclared {
+            let (recorded, declared) = (call.outputs.len(), schema.returns.len());
+            let message = format!(
+                "`{target}` does not match its schema: the program records {recorded} results, the schema {declared}"
+            );
+            let diagnostic = crate::diagnose::Diagnostic::error(Code::LOWER_ARGUMENT, message);
+            let help = "the operator's package is not of the version that the plugin knows";
+            self.cx.diagnostics.push(diagnostic.at(origin).help(help));
+        }
         if let Err(reason) = self.write(call, schema) {
             self.refuse(&target, &reason, origin);
         }

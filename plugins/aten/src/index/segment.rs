@@ -39,8 +39,8 @@ fn segment_reduce(
     let (name, neutral) = match reduce.0 {
         "sum" | "mean" => ("add", Scalar::Int(0)),
         "prod" => ("mul", Scalar::Int(1)),
-        "max" => ("max", Scalar::Float(f64::NEG_INFINITY)),
-        "min" => ("min", Scalar::Float(f64::INFINITY)),
+        "max" | "amax" => ("max", Scalar::Float(f64::NEG_INFINITY)),
+        "min" | "amin" => ("min", Scalar::Float(f64::INFINITY)),
         other => return Err(format!("argument `reduce`: `{other}` is not a reduction").into()),
     };
     // The segment of an element: the number of segments that end at or before it.

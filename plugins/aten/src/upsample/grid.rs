@@ -33,8 +33,20 @@ fn grid_sampler(
         2 => "reflection",
         _ => return Err("the argument `padding_mode` is not known".into()),
     };
+    let grid = finite(cx, grid, padding);
     let node = cx.op(op::GridSample).input(x).input(grid).mode(mode).padding_mode(padding);
     Ok(node.align_corners(i64::from(align_corners)).one())
+}
+
+/// Coordinates in the range that runtimes compute with: ONNX Runtime 1.31 reads other elements for those that do not
+/// fit an integer. NaN is the coordinate -1, as PyTorch documents. Beyond 16 no interpolation reaches an element, and a
+/// reflection of coordinates beyond 2^25 starts at -1 in f32.
+fn finite(cx: &Lower, grid: Value, padding: &str) -> Value {
+    if padding == "reflection" {
+        let small = cx.less(cx.abs(grid), (1 << 25) as f64);
+        return cx.select(small, grid, -1.0);
+    }
+    cx.clamp(cx.select(cx.is_nan(grid), -1.0, grid), -16.0, 16.0)
 }
 
 /// A grid of places moved by an affine map for each element of the batch.

@@ -3,6 +3,7 @@
 The script of the decoder stands behind this one.
 """
 
+import contextlib
 import functools
 import inspect
 import types
@@ -10,7 +11,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from caches import before, cache_of, contents, empty_cache, filled_cache, layers_of
+    from caches import (
+        before,
+        cache_of,
+        contents,
+        empty_cache,
+        filled_cache,
+        layers_of,
+        shapes_of,
+    )
     from composed import compositions
     from decoder import (
         ATTENTION,
@@ -21,7 +30,7 @@ if TYPE_CHECKING:
         model_of,
         with_attention,
     )
-    from group_query import Buffered, current, use_group_query
+    from group_query import Buffered, current, rotary, rotates, use_group_query
     from process import reason
     from streamed import streamed
 
@@ -76,9 +85,17 @@ def forward_checked(inner: Callable[..., Any], positions: bool) -> Callable[...,
 
 
 def forward_of(
-    model: Any, layers: list[dict[str, int]], positions: bool, last: bool, buffers: bool
+    model: Any,
+    layers: list[dict[str, int]],
+    positions: bool,
+    last: bool,
+    buffers: bool,
+    rotates: bool = False,
 ) -> Any:
-    """Return a `forward` whose arguments and results are tensors in the order of the interface."""
+    """Return a `forward` whose arguments and results are tensors in the order of the interface.
+
+    The attention `rotates` queries and keys if the model is to leave that to it.
+    """
     inner = type(model).forward
     more: dict[str, Any] = {"logits_to_keep": 1} if last else {}
 
@@ -92,16 +109,17 @@ def forward_of(
         else:
             checked(rest, ids, mask)
             cache = cache_of(layers, rest)
-        out = inner(
-            self,
-            input_ids=ids,
-            attention_mask=mask,
-            past_key_values=cache,
-            use_cache=True,
-            return_dict=True,
-            **places,
-            **more,
-        )
+        with rotary[-1].call() if rotates else contextlib.nullcontext():
+            out = inner(
+                self,
+                input_ids=ids,
+                attention_mask=mask,
+                past_key_values=cache,
+                use_cache=True,
+                return_dict=True,
+                **places,
+                **more,
+            )
         if buffers:
             return out.logits, *buffered.present()
         return out.logits, *contents(out.past_key_values)
@@ -129,12 +147,26 @@ class Checkpoint:
         if request["buffers"] and any("channels" in layer for layer in self.layers):
             about = f"`{type(model).__name__}` has layers with the state of a convolution"
             raise Refused("architecture", f"{about}, for which there are no buffers")
+        self.limit = limit_of(config)
         model.forward = forward_of(
             model, self.layers, self.positions, self.last, request["buffers"]
         )
         if request["buffers"]:
-            use_group_query(model)
-        self.limit = limit_of(config)
+            use_group_query(model, self.limit)
+            if self.positions and rotates(model, self.tried()):
+                self.positions = False
+                model.forward = forward_of(model, self.layers, False, self.last, True, True)
+
+    def tried(self) -> list[Any]:
+        """Return fake arguments of a call with positions."""
+        import torch
+
+        with self.mode:
+            ids = torch.zeros(2, 3, dtype=torch.int64)
+            mask = torch.ones(2, 7, dtype=torch.int64)
+            dtype = dtypes()[self.dtype]
+            past = [torch.zeros(shape, dtype=dtype) for shape in shapes_of(self.layers, 2, 4)]
+            return [ids, mask, torch.zeros_like(ids), *past]
 
     def loaded(self) -> Any:
         """Return the model with its weights."""

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from decoder import Refused
+    from rotary import Rotary, depends
 
 GROUP_QUERY = "onnxport_group_query"
 OPERATOR = "group_query_attention"
 SCHEMA = (
     "(Tensor query, Tensor key, Tensor value, Tensor past_key, Tensor past_value, Tensor lengths,"
     " Tensor total, SymInt length, int num_heads, int kv_num_heads, float scale, int window,"
-    " float softcap, Tensor? sinks=None) -> (Tensor, Tensor, Tensor)"
+    " float softcap, Tensor? sinks=None, Tensor? cos=None, Tensor? sin=None,"
+    " bool interleaved=False) -> (Tensor, Tensor, Tensor)"
 )
 # Arguments of attention functions that do not change the result.
 NEUTRAL = {
@@ -146,8 +148,9 @@ class Buffered:
         return [part for layer in self.cache.layers for part in layer.present]
 
 
-# The caches of the call that is captured.
+# The caches of the call that is captured, and the rotary embeddings of the model.
 current: list[Buffered] = []
+rotary: list[Rotary] = []
 
 
 def attend(
@@ -184,6 +187,7 @@ def attend(
         raise not_causal(f"`{type(module).__name__}` changes the keys and values of its cache")
     (layer,) = layers
     lengths, total, length = layer.call
+    cos, sin, interleaved = rotary[-1].taken(query, key) or (None, None, False)
     batch, heads, tokens, size = query.shape
     shared = key.shape[1]
     if key.shape[3] != size or value.shape[3] != size:
@@ -207,6 +211,9 @@ def attend(
         attention_mask.window,
         float(softcap or 0.0),
         s_aux,
+        cos,
+        sin,
+        interleaved,
     )
     layer.present = present
     return out.reshape(batch, tokens, heads, size), None
@@ -228,7 +235,7 @@ def define() -> None:
         return torch.empty_like(query), *caches
 
 
-def use_group_query(model: Any) -> None:
+def use_group_query(model: Any, limit: int | None) -> None:
     """Make `model` compute attention with the operator."""
     import transformers
     from transformers.masking_utils import AttentionMaskInterface
@@ -239,3 +246,19 @@ def use_group_query(model: Any) -> None:
     model.set_attn_implementation(GROUP_QUERY)
     if model.config._attn_implementation != GROUP_QUERY:
         raise not_causal("it does not go through the interface of transformers")
+    rotary.append(Rotary(model, limit))
+
+
+def rotates(model: Any, given: list[Any]) -> bool:
+    """Tell whether the operator can compute all rotary embeddings of a model.
+
+    The model takes the fake tensors `given`, of which the third has the positions. The operator
+    counts these itself, so nothing else may depend on them.
+    """
+    import torch
+
+    own = rotary[-1]
+    results: list[Any] = []
+    with own.call(), given[2].fake_mode, torch.no_grad():
+        positional = depends(results, lambda: results.extend(model(*given)), given[2])
+        return bool(own.tables) and not positional and not own.left

@@ -42,6 +42,8 @@ const SCRIPT: &str = concat!(
     "\n\n",
     include_str!("embedding.py"),
     "\n\n",
+    include_str!("rotary.py"),
+    "\n\n",
     include_str!("group_query.py"),
     "\n\n",
     include_str!("described.py"),

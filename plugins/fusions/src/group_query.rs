@@ -7,6 +7,7 @@ use onnxport_sdk::prelude::*;
 /// The operator's attention is causal. `lengths` has the index of the last token of each text, and `total` the number of
 /// tokens of the longest one. Keys and values are appended to the caches, or written to them in place where these are
 /// longer than the text. A sink is a score of no key, one for each head, which takes a part of the attention.
+/// With tables `cos` and `sin`, `[positions, width / 2]`, the operator rotates queries and keys.
 ///
 /// <https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md#com.microsoft.GroupQueryAttention>
 #[lowering("onnxport.group_query_attention.default")]
@@ -25,14 +26,23 @@ fn group_query_attention(
     window: i64,
     softcap: f64,
     sinks: Option<Value>,
+    cos: Option<Value>,
+    sin: Option<Value>,
+    interleaved: bool,
 ) -> Res<(Value, Value, Value)> {
     let mut node = cx.op_in("com.microsoft", 1, "GroupQueryAttention");
     for input in [query, key, value, past_key, past_value, lengths, total] {
         node = node.input(input);
     }
+    if cos.is_some() || sinks.is_some() {
+        node = node.maybe(cos).maybe(sin);
+    }
     if let Some(sinks) = sinks {
-        // Behind the tables of the rotary embedding, positions and a bias, which it does without.
-        node = (0..4).fold(node, |node, _| node.maybe(None)).input(sinks);
+        // Behind positions, which the operator counts itself, and a bias.
+        node = node.maybe(None).maybe(None).input(sinks);
+    }
+    if cos.is_some() {
+        node = node.int("do_rotary", 1).int("rotary_interleaved", i64::from(interleaved));
     }
     node = node.int("num_heads", num_heads).int("kv_num_heads", kv_num_heads).float("scale", scale);
     if window > 0 {

@@ -38,6 +38,8 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "gemma3": ("Gemma3TextConfig", {**_GROUPED, "head_dim": 8, "sliding_window": 4}),
     "mistral": ("MistralConfig", {**_GROUPED, "sliding_window": 4}),
     "phi3": ("Phi3Config", _GROUPED),
+    "cohere": ("CohereConfig", {**_GROUPED, "hidden_size": 64}),
+    "gpt_neox": ("GPTNeoXConfig", {**_BASE, "hidden_size": 128, "rotary_pct": 0.5}),
     "gpt2": (
         "GPT2Config",
         {

@@ -17,8 +17,12 @@ from tests.python.llm.test_llm import STEPS, expected, llm, refusal
 
 BUFFER = 24
 # All whose attention goes through the interface of transformers: grouped heads, norms of heads,
-# softcaps, sliding windows in some and in all layers, fused projections, learned positions.
-FAMILIES = ["llama", "qwen3", "gemma2", "gemma3", "mistral", "phi3", "gpt2"]
+# softcaps, sliding windows in some and in all layers, fused projections, learned positions,
+# rotations of neighbours, and of a part of each head.
+FAMILIES = [
+    *("llama", "qwen3", "gemma2", "gemma3", "mistral", "phi3", "gpt2"),
+    *("cohere", "gpt_neox"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +114,64 @@ def test_each_layer_is_a_node_with_its_window(folder):
     assert (first["softcap"], second["softcap"]) == (50.0, 50.0)
     llama = stated(nodes("llama")[0])
     assert (llama["num_heads"], llama["kv_num_heads"]) == (4, 2)
+
+
+@pytest.mark.parametrize(
+    ("family", "width", "interleaved"),
+    [("qwen3", 8, 0), ("cohere", 8, 1), ("gpt_neox", 8, 0), ("llama", None, None)],
+)
+def test_rotary_embeddings_are_part_of_the_operator(folder, family, width, interleaved):
+    """`width` is the number of rotated pairs, None where the operator does not take so few."""
+    model = onnx.load(folder(family) / "model.onnx", load_external_data=False)
+    nodes = [node for node in model.graph.node if node.op_type == "GroupQueryAttention"]
+    stated = [
+        {one.name: onnx.helper.get_attribute_value(one) for one in node.attribute} for node in nodes
+    ]
+    inputs = {one.name for one in model.graph.input}
+    assert ("position_ids" in inputs) == (width is None)
+    assert [one.get("rotary_interleaved") for one in stated] == [interleaved] * len(nodes)
+    if width is not None:
+        shapes = {one.name: list(one.dims) for one in model.graph.initializer}
+        assert {name for node in nodes for name in node.input[7:9]} <= shapes.keys()
+        assert all(shapes[node.input[7]] == [96, width] for node in nodes)
+        # All layers share the tables.
+        assert len({tuple(node.input[7:9]) for node in nodes}) == 1
+
+
+def test_a_rotation_that_the_operator_does_not_compute_stays_outside():
+    script = scripts.load("rotary")
+
+    class Turned(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("inv_freq", torch.rand(8))
+
+        def forward(self, x, position_ids):
+            angles = torch.cat([position_ids[..., None] * self.inv_freq] * 2, -1)
+            return angles.cos(), angles.sin()
+
+    def half(x):
+        return torch.cat([-x[..., 8:], x[..., :8]], -1)
+
+    def rotation(q, k, cos, sin):
+        return tuple(x * cos[:, None] + half(x) * sin[:, None] for x in (q, k))
+
+    def other(q, k, cos, sin):
+        return tuple(x * cos[:, None] - half(x) * sin[:, None] for x in (q, k))
+
+    rotary = script.Rotary(torch.nn.Sequential(Turned()), 32)
+    forward = Turned().forward
+    cos, _, interleaved = rotary._probed(rotation, forward, (), 16, torch.float32)
+    assert (cos.shape, interleaved) == ((32, 8), False)
+    assert rotary._probed(other, forward, (), 16, torch.float32) is None
+
+
+def test_dependence_is_followed():
+    script = scripts.load("rotary")
+    source, results = torch.zeros(3), []
+    assert script.depends(results, lambda: results.append((source + 1)[:2]), source)
+    results = []
+    assert not script.depends(results, lambda: results.append(torch.ones(3) + 1), source)
 
 
 def test_the_configuration_shares_buffers(folder):

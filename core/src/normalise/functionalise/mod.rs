@@ -270,10 +270,8 @@ impl Rewriter<'_, '_> {
         let (target, origin) = (call.target.clone(), call.origin);
         let undeclared = call.outputs.iter().skip(schema.returns.len()).any(|o| *o != Output::None);
         if undeclared {
-            let (recorded, declared) = (call.outputs.len(), schema.returns.len());
-            let message = format!(
-                "`{target}` does not match its schema: the program records {recorded} results, the schema {declared}"
-            );
+            let message =
+                format!("`{target}` does not match its schema: it has more results than the schema declares");
             let diagnostic = crate::diagnose::Diagnostic::error(Code::LOWER_ARGUMENT, message);
             let help = "the operator's package is not of the version that the plugin knows";
             self.cx.diagnostics.push(diagnostic.at(origin).help(help));

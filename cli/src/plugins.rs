@@ -26,6 +26,7 @@ const LINKED: &[&PluginRoot] = &[
     // Of two executors, the first one is the default.
     &onnxport_ort::ROOT,
     &onnxport_reference::ROOT,
+    &onnxport_openvino::ROOT,
     &onnxport_torchvision::ROOT,
     &onnxport_torchaudio::ROOT,
 ];

@@ -57,9 +57,9 @@ class Bench(Command):
             runs: How many times to run each measurement, after a warm-up run.
             threads: How many threads the runtime may use within an operator; chosen by the
                 runtime by default.
-            executor: The plugin to run the model: ort for ONNX Runtime, reference for
-                onnxport's own exact but slow evaluator, or a loaded plugin [default: the first
-                available].
+            executor: The plugin to run the model: ort for ONNX Runtime, openvino for
+                OpenVINO, reference for onnxport's own exact but slow evaluator, or a loaded
+                plugin [default: the first available].
             ort_library: The ONNX Runtime library; by default, onnxport searches
                 ORT_DYLIB_PATH, the active Python's packages and system folders.
             executor_option: An option for the runtime, such as `custom_ops=PATH` for a
@@ -180,9 +180,9 @@ class Bisect(Command):
                 axis, such as batch=2 or x:0=2.
             round_memory: Memory budget for the values held at once; larger models are
                 compared in several rounds.
-            executor: The plugin to run the model: ort for ONNX Runtime, reference for
-                onnxport's own exact but slow evaluator, or a loaded plugin [default: the first
-                available].
+            executor: The plugin to run the model: ort for ONNX Runtime, openvino for
+                OpenVINO, reference for onnxport's own exact but slow evaluator, or a loaded
+                plugin [default: the first available].
             ort_library: The ONNX Runtime library; by default, onnxport searches
                 ORT_DYLIB_PATH, the active Python's packages and system folders.
             executor_option: An option for the runtime, such as `custom_ops=PATH` for a
@@ -446,9 +446,9 @@ class Convert(Command):
                 instead of discarding it.
             reference: Where expected values come from; by default, the recorded values, or
                 else PyTorch if the active Python has it. Also read from `ONNXPORT_REFERENCE`.
-            executor: The plugin to run the model: ort for ONNX Runtime, reference for
-                onnxport's own exact but slow evaluator, or a loaded plugin [default: the first
-                available].
+            executor: The plugin to run the model: ort for ONNX Runtime, openvino for
+                OpenVINO, reference for onnxport's own exact but slow evaluator, or a loaded
+                plugin [default: the first available].
             ort_library: The ONNX Runtime library; by default, onnxport searches
                 ORT_DYLIB_PATH, the active Python's packages and system folders.
             executor_option: An option for the runtime, such as `custom_ops=PATH` for a
@@ -627,9 +627,9 @@ class Diff(Command):
                 axis, such as batch=2 or x:0=2.
             round_memory: Memory budget for the values held at once; larger models are
                 compared in several rounds.
-            executor: The plugin to run the model: ort for ONNX Runtime, reference for
-                onnxport's own exact but slow evaluator, or a loaded plugin [default: the first
-                available].
+            executor: The plugin to run the model: ort for ONNX Runtime, openvino for
+                OpenVINO, reference for onnxport's own exact but slow evaluator, or a loaded
+                plugin [default: the first available].
             ort_library: The ONNX Runtime library; by default, onnxport searches
                 ORT_DYLIB_PATH, the active Python's packages and system folders.
             executor_option: An option for the runtime, such as `custom_ops=PATH` for a
@@ -975,9 +975,9 @@ class Llm(Command):
             compare: False is `no_compare=True`.
             no_verify: Do not run the model.
             verify: False is `no_verify=True`.
-            executor: The plugin to run the model: ort for ONNX Runtime, reference for
-                onnxport's own exact but slow evaluator, or a loaded plugin [default: the first
-                available].
+            executor: The plugin to run the model: ort for ONNX Runtime, openvino for
+                OpenVINO, reference for onnxport's own exact but slow evaluator, or a loaded
+                plugin [default: the first available].
             ort_library: The ONNX Runtime library; by default, onnxport searches
                 ORT_DYLIB_PATH, the active Python's packages and system folders.
             executor_option: An option for the runtime, such as `custom_ops=PATH` for a
@@ -1207,9 +1207,9 @@ class Package(Command):
                 instead of discarding it.
             reference: Where expected values come from; by default, the recorded values, or
                 else PyTorch if the active Python has it. Also read from `ONNXPORT_REFERENCE`.
-            executor: The plugin to run the model: ort for ONNX Runtime, reference for
-                onnxport's own exact but slow evaluator, or a loaded plugin [default: the first
-                available].
+            executor: The plugin to run the model: ort for ONNX Runtime, openvino for
+                OpenVINO, reference for onnxport's own exact but slow evaluator, or a loaded
+                plugin [default: the first available].
             ort_library: The ONNX Runtime library; by default, onnxport searches
                 ORT_DYLIB_PATH, the active Python's packages and system folders.
             executor_option: An option for the runtime, such as `custom_ops=PATH` for a
@@ -1516,9 +1516,9 @@ class Profile(Command):
             runs: How many times to run each model, after two warm-up runs.
             threads: How many threads the runtime may use within an operator; chosen by the
                 runtime by default.
-            executor: The plugin to run the model: ort for ONNX Runtime, reference for
-                onnxport's own exact but slow evaluator, or a loaded plugin [default: the first
-                available].
+            executor: The plugin to run the model: ort for ONNX Runtime, openvino for
+                OpenVINO, reference for onnxport's own exact but slow evaluator, or a loaded
+                plugin [default: the first available].
             ort_library: The ONNX Runtime library; by default, onnxport searches
                 ORT_DYLIB_PATH, the active Python's packages and system folders.
             executor_option: An option for the runtime, such as `custom_ops=PATH` for a
@@ -1707,9 +1707,9 @@ class Run(Command):
             dim: The size of a dynamic dimension of random inputs, by name or by input and
                 axis, such as batch=2 or x:0=2.
             output: Write the outputs to this file, .safetensors.
-            executor: The plugin to run the model: ort for ONNX Runtime, reference for
-                onnxport's own exact but slow evaluator, or a loaded plugin [default: the first
-                available].
+            executor: The plugin to run the model: ort for ONNX Runtime, openvino for
+                OpenVINO, reference for onnxport's own exact but slow evaluator, or a loaded
+                plugin [default: the first available].
             ort_library: The ONNX Runtime library; by default, onnxport searches
                 ORT_DYLIB_PATH, the active Python's packages and system folders.
             executor_option: An option for the runtime, such as `custom_ops=PATH` for a
@@ -1810,9 +1810,9 @@ class Verify(Command):
                 call.
             reference: Where expected values come from; by default, the recorded values, or
                 else PyTorch if the active Python has it. Also read from `ONNXPORT_REFERENCE`.
-            executor: A plugin to run the model: ort for ONNX Runtime, reference for
-                onnxport's own exact but slow evaluator, or a loaded plugin; can be repeated
-                [default: the first available].
+            executor: A plugin to run the model: ort for ONNX Runtime, openvino for
+                OpenVINO, reference for onnxport's own exact but slow evaluator, or a loaded
+                plugin; can be repeated [default: the first available].
             ort_library: The ONNX Runtime library; by default, onnxport searches
                 ORT_DYLIB_PATH, the active Python's packages and system folders.
             executor_option: An option for the runtime, such as `custom_ops=PATH` for a
@@ -2047,8 +2047,9 @@ class OptimizeOptions(TypedDict, total=False):
     atol: float | None
     """Override the absolute tolerance for floating-point outputs."""
     executor: str | None
-    """The plugin to run the model: ort for ONNX Runtime, reference for onnxport's own exact but
-    slow evaluator, or a loaded plugin [default: the first available]."""
+    """The plugin to run the model: ort for ONNX Runtime, openvino for OpenVINO, reference for
+    onnxport's own exact but slow evaluator, or a loaded plugin [default: the first
+    available]."""
     ort_library: _Path | None
     """The ONNX Runtime library; by default, onnxport searches ORT_DYLIB_PATH, the active
     Python's packages and system folders."""

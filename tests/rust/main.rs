@@ -29,6 +29,7 @@ mod normalise;
 mod older;
 mod onnx_nodes;
 mod op_sets;
+mod openvino;
 mod operators;
 mod optimise;
 mod overloads;

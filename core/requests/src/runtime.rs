@@ -23,8 +23,8 @@ const WITHOUT_ORT: &str = "leave out `--ort-library`, or add `--executor ort`";
 #[derive(Args, Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default)]
 pub struct Running {
-    /// The plugin to run the model: ort for ONNX Runtime, reference for onnxport's own exact but slow evaluator, or a
-    /// loaded plugin [default: the first available]
+    /// The plugin to run the model: ort for ONNX Runtime, openvino for OpenVINO, reference for onnxport's own exact but
+    /// slow evaluator, or a loaded plugin [default: the first available]
     #[arg(long, value_name = "PLUGIN")]
     pub executor: Option<String>,
     /// Its options.

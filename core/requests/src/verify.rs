@@ -45,8 +45,8 @@ pub struct VerifyRequest {
     #[command(flatten)]
     #[serde(flatten)]
     pub referring: Referring,
-    /// A plugin to run the model: ort for ONNX Runtime, reference for onnxport's own exact but slow evaluator, or a
-    /// loaded plugin; can be repeated [default: the first available]
+    /// A plugin to run the model: ort for ONNX Runtime, openvino for OpenVINO, reference for onnxport's own exact but
+    /// slow evaluator, or a loaded plugin; can be repeated [default: the first available]
     #[arg(long, value_name = "PLUGIN")]
     pub executor: Vec<String>,
     /// The options of executors.

@@ -1,8 +1,8 @@
 """Compare verdicts with OpenVINO: `python -m tests.python.targets.check_openvino [FAMILY …]`.
 
 Each case of the operator tests is judged by `onnxport legal`, converted, and compiled by OpenVINO.
-A verdict on a model is that of its worst node. CI does not run this: it takes the package
-`openvino` and a quarter of an hour.
+A verdict on a model is that of its worst node. CI does not run this: it takes a quarter
+of an hour.
 """
 
 from __future__ import annotations

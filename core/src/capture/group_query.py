@@ -150,7 +150,7 @@ class Buffered:
 
 # The caches of the call that is captured, and the rotary embeddings of the model.
 current: list[Buffered] = []
-rotary: list[Rotary] = []
+rotary: list["Rotary"] = []
 
 
 def attend(

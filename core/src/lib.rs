@@ -163,6 +163,6 @@ pub use write::{ExternalData, Metadata, WriteOptions, WritePlan, WriteReport};
 pub(crate) use onnxport_ir::{Name, arena, equate, python, random, schedule, table, text};
 #[doc(hidden)]
 pub use onnxport_ir::{
-    clean, diagnose, files, inline, interpreter, ir, layout, onnx, ops, sym, tensor, tidy, trace, valid,
+    clean, diagnose, files, inline, interpreter, ir, layout, onnx, op, ops, sym, tensor, tidy, trace, valid,
     write,
 };

@@ -144,8 +144,8 @@ impl Lower<'_> {
 
 impl<'c, 'a, E: Emit, O: Operator<'a>> NodeBuilder<'c, 'a, E, O> {
     #[inline]
-    pub(crate) fn new(cx: &'c E, domain: &'a str, version: i64, op: O) -> Self {
-        Self { cx, node: Node::new(domain, version, op.name()), operator: PhantomData }
+    pub(crate) fn new(cx: &'c E, op: O) -> Self {
+        Self { cx, node: Node::new(op.domain(), op.version(), op.name()), operator: PhantomData }
     }
 
     /// Adds an input.

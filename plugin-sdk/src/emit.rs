@@ -73,14 +73,14 @@ pub trait Emit: Sized {
     #[doc(hidden)]
     fn fail(&self, message: String) -> Self::Value;
 
-    /// Begins a node of ONNX's own operator `op`.
+    /// Begins a node of the operator `op`.
     fn op<'c, 'a, O: Operator<'a>>(&'c self, op: O) -> NodeBuilder<'c, 'a, Self, O> {
-        NodeBuilder::new(self, "", 0, op)
+        NodeBuilder::new(self, op)
     }
 
-    /// Begins a node of another domain's operator.
+    /// Begins a node of another domain's operator by its name.
     fn op_in<'c, 'a>(&'c self, domain: &'a str, version: i64, op: &'a str) -> NodeBuilder<'c, 'a, Self> {
-        NodeBuilder::new(self, domain, version, Named(op))
+        NodeBuilder::new(self, Named::in_domain(domain, version, op))
     }
 
     /// The element type of `value`.

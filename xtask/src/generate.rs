@@ -14,6 +14,7 @@ const TABLES: &[(&str, &str)] = &[
     ("onnxruntime_kernels.py", "core/src/legalise/targets/onnxruntime-cpu.txt"),
     ("onnx_opsets.py", "core/ir/src/ir/opset/generated.rs"),
     ("onnx_operators.py", "plugin-sdk/macros/src/operators.rs"),
+    ("operator_names.py", "core/ir/src/op/generated.rs"),
     ("onnx_stubs.py", "python/onnxport/_onnx.pyi"),
     ("onnx_bodies.py", "core/ir/src/ops/body/generated.txt"),
 ];

@@ -30,6 +30,7 @@ pub mod ir;
 pub mod layout;
 mod name;
 pub mod onnx;
+pub mod op;
 #[allow(clippy::indexing_slicing, reason = "kernels of operators, which check shapes first")]
 pub mod ops;
 pub mod python;

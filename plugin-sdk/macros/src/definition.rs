@@ -1,11 +1,11 @@
-//! The definitions of ONNX's operators, and the types that the SDK has for them.
+//! The definitions of operators, and the types that the SDK has for them.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
-use crate::operators::OPERATORS;
+use crate::operators::{OPERATORS, RUNTIME};
 
-/// An operator of ONNX's own domain.
+/// An operator of ONNX's own domain, or of ONNX Runtime's.
 pub(crate) struct Operator {
     pub(crate) name: &'static str,
     /// The names of its inputs, as the documentation lists them: `X, W, B?`.
@@ -41,17 +41,54 @@ pub(crate) fn find(name: &str) -> Option<&'static Operator> {
     OPERATORS.get(at)
 }
 
-/// Expands to a type for each operator, which names it in the SDK, with methods for its attributes.
-pub(crate) fn types() -> TokenStream {
-    OPERATORS.iter().map(of_operator).collect()
+/// The operator `name` of ONNX Runtime's domain, if its definition is known.
+pub(crate) fn find_runtime(name: &str) -> Option<&'static Operator> {
+    RUNTIME.iter().find(|operator| operator.name == name)
 }
 
-fn of_operator(operator: &Operator) -> TokenStream {
+/// ONNX Runtime's own domain, and the version that models import.
+pub(crate) const MICROSOFT: (&str, i64) = ("com.microsoft", 1);
+
+/// Expands to a type for each operator, which names it in the SDK, with methods for its attributes.
+pub(crate) fn types() -> TokenStream {
+    let own = OPERATORS.iter().map(|operator| {
+        let name = operator.name;
+        type_of(operator, &format!("https://onnx.ai/onnx/operators/onnx__{name}.html"), &TokenStream::new())
+    });
+    let (domain, version) = MICROSOFT;
+    let place = quote! {
+        fn domain(self) -> &'a str {
+            #domain
+        }
+
+        fn version(self) -> i64 {
+            #version
+        }
+    };
+    let page = "https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md";
+    let runtime = RUNTIME
+        .iter()
+        .map(|operator| type_of(operator, &format!("{page}#{domain}.{}", operator.name), &place));
+    quote! {
+        #(#own)*
+
+        /// Operators of ONNX Runtime's own domain, `com.microsoft`: those that its optimizer writes, and those that rules and
+        /// quantization emit. Other operators of the domain have no type.
+        pub mod microsoft {
+            use super::*;
+
+            #(#runtime)*
+        }
+    }
+}
+
+/// The type of an operator that is documented at `page`; `place` has the methods for its domain.
+fn type_of(operator: &Operator, page: &str, place: &TokenStream) -> TokenStream {
     let Operator { name, inputs, attributes } = operator;
     let ty = format_ident!("{name}");
     let inputs =
         if inputs.is_empty() { "It has no inputs.".to_owned() } else { format!("Inputs: `{inputs}`.") };
-    let doc = format!("[`{name}`](https://onnx.ai/onnx/operators/onnx__{name}.html). {inputs}");
+    let doc = format!("[`{name}`]({page}). {inputs}");
     let setters = attributes.iter().filter(|attribute| !matches!(attribute.kind, Kind::Block)).map(setter);
     let blocks = attributes.iter().filter(|attribute| matches!(attribute.kind, Kind::Block)).map(setter);
     let getters = attributes.iter().filter_map(getter);
@@ -64,6 +101,8 @@ fn of_operator(operator: &Operator) -> TokenStream {
             fn name(self) -> &'a str {
                 #name
             }
+
+            #place
         }
 
         impl<'a, E: Emit> NodeBuilder<'_, 'a, E, #ty> {
@@ -80,11 +119,11 @@ fn of_operator(operator: &Operator) -> TokenStream {
     }
 }
 
-/// `axis` of `Softmax` becomes `axis`, and `transA` becomes `trans_a`.
+/// `axis` of `Softmax` becomes `axis`, `transA` becomes `trans_a`, and `K` becomes `k`.
 fn method(attribute: &Attribute) -> syn::Ident {
     let mut name = String::new();
     for letter in attribute.name.chars() {
-        if letter.is_ascii_uppercase() {
+        if letter.is_ascii_uppercase() && !name.is_empty() {
             name.push('_');
         }
         name.push(letter.to_ascii_lowercase());

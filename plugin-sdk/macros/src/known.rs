@@ -3,8 +3,8 @@
 use proc_macro2::Span;
 use syn::{Error, Ident, Result};
 
-use crate::definition::{Operator, find};
-use crate::operators::OPERATORS;
+use crate::definition::{MICROSOFT, Operator, find, find_runtime};
+use crate::operators::{OPERATORS, RUNTIME_NAMES};
 
 /// Classes of operators that a pattern may name in the place of one.
 const CLASSES: [&str; 3] = ["each", "view", "reduce"];
@@ -26,6 +26,19 @@ pub(crate) fn operator(op: &Ident) -> Result<&'static Operator> {
 /// The same, where a class of operators may stand as well; `None` for a class.
 pub(crate) fn operator_or_class(op: &Ident) -> Result<Option<&'static Operator>> {
     if CLASSES.iter().any(|class| op == class) { Ok(None) } else { operator(op).map(Some) }
+}
+
+/// The operator `op` of another domain, if its definition is known. Fails at a name that ONNX Runtime does not have, and that
+/// differs from one that it has in two letters at most; other names may be those of later releases.
+pub(crate) fn foreign(domain: &str, op: &Ident) -> Result<Option<&'static Operator>> {
+    let name = op.to_string();
+    if domain != MICROSOFT.0 || RUNTIME_NAMES.contains(&name.as_str()) {
+        return Ok(find_runtime(&name).filter(|_| domain == MICROSOFT.0));
+    }
+    match near(&name, RUNTIME_NAMES.iter().copied()) {
+        hint if hint.is_empty() => Ok(None),
+        hint => Err(Error::new(op.span(), format!("`{domain}` has no operator `{name}`.{hint}"))),
+    }
 }
 
 /// Fails at `span` unless `operator` has the attribute `name`.
@@ -95,6 +108,21 @@ mod tests {
         rule(quote!(Gemm(x, y, transA = 1) => Gemm(x, y, alpha = 2.0))).unwrap();
         rule(quote!("com.example"::Softmax(x, axes = a) => "com.example"::Softmax(x, other = a))).unwrap();
         rule(quote!(""::Softmax(x, axes = a) => ""::Softmax(x, other = a))).unwrap();
+    }
+
+    #[test]
+    fn names_of_onnx_runtime_are_checked_as_far_as_they_are_known() {
+        let why = rule(quote!("com.microsoft"::QuikGelu(x) => x)).unwrap_err();
+        assert_eq!(why, "`com.microsoft` has no operator `QuikGelu`. Did you mean `QuickGelu`?");
+        let why = rule(quote!(Neg(x) => "com.microsoft"::QuikGelu(x))).unwrap_err();
+        assert!(why.contains("Did you mean `QuickGelu`?"), "{why}");
+        let why = rule(quote!("com.microsoft"::QuickGelu(x, alfa = a) => x)).unwrap_err();
+        assert_eq!(why, "`QuickGelu` has no attribute `alfa`. Did you mean `alpha`?");
+        let why = rule(quote!(Neg(x) => "com.microsoft"::QuickGelu(x, alfa = 1.0))).unwrap_err();
+        assert!(why.contains("Did you mean `alpha`?"), "{why}");
+        rule(quote!("com.microsoft"::QuickGelu(x, alpha = a) => "com.microsoft"::CDist(x, x, metric = a)))
+            .unwrap();
+        rule(quote!("com.microsoft"::OfALaterRelease(x) => x)).unwrap();
     }
 
     #[test]

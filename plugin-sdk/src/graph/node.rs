@@ -45,9 +45,9 @@ impl<'h> NodeRef<'h> {
         self.view().op.lent().to_owned()
     }
 
-    /// Whether this is ONNX's own operator `op`.
+    /// Whether this is the operator `op`.
     pub fn is<'a>(self, op: impl Operator<'a>) -> bool {
-        self.is_in("", op.name())
+        self.is_in(op.domain(), op.name())
     }
 
     /// Whether this is the operator `op` of `domain`.

@@ -30,7 +30,7 @@ fn group_query_attention(
     sin: Option<Value>,
     interleaved: bool,
 ) -> Res<(Value, Value, Value)> {
-    let mut node = cx.op_in("com.microsoft", 1, "GroupQueryAttention");
+    let mut node = cx.op(op::microsoft::GroupQueryAttention);
     for input in [query, key, value, past_key, past_value, lengths, total] {
         node = node.input(input);
     }
@@ -44,12 +44,12 @@ fn group_query_attention(
     if cos.is_some() {
         node = node.int("do_rotary", 1).int("rotary_interleaved", i64::from(interleaved));
     }
-    node = node.int("num_heads", num_heads).int("kv_num_heads", kv_num_heads).float("scale", scale);
+    node = node.num_heads(num_heads).kv_num_heads(kv_num_heads).scale(scale);
     if window > 0 {
-        node = node.int("local_window_size", window);
+        node = node.local_window_size(window);
     }
     if softcap > 0.0 {
-        node = node.float("softcap", softcap);
+        node = node.softcap(softcap);
     }
     let [out, present_key, present_value] = node.outs();
     Ok((out, present_key, present_value))

@@ -84,15 +84,15 @@ fn attention<'h>(
     let (batch, length) = (cx.dim(q, 0), cx.dim(q, 1));
     let [q, k, v] = operands.map(|operand| joined(cx, operand));
     let made = cx
-        .op_in("com.microsoft", 1, "MultiHeadAttention")
+        .op(op::microsoft::MultiHeadAttention)
         .input(q?)
         .input(k?)
         .input(v?)
         .maybe(None)
         .maybe(None)
         .maybe(bias)
-        .int("num_heads", heads)
-        .float("scale", scale)
+        .num_heads(heads)
+        .scale(scale)
         .one();
     let whole = heads.checked_mul(width).ok_or("the heads are too wide")?;
     cx.set_type(made, DType::F32, Some(&[batch, length, Dim::Const(whole)]));

@@ -87,13 +87,8 @@ fn tables<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, angles: ValueRef<'h>) -> Res<[V
 fn rotated<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, half: ValueRef<'h>) -> Res<ValueRef<'h>> {
     let [cos, sin] = tables(cx, x, cx.squeeze(half, &[0]))?;
     // One position counts the rows of the tables from there on.
-    let made = cx
-        .op_in("com.microsoft", 1, "RotaryEmbedding")
-        .input(x)
-        .input(cx.ints(&[0]))
-        .input(cos)
-        .input(sin)
-        .one();
+    let made =
+        cx.op(op::microsoft::RotaryEmbedding).input(x).input(cx.ints(&[0])).input(cos).input(sin).one();
     cx.set_type(made, cx.dtype(x)?, Some(&cx.shape(x)?));
     Ok(made)
 }

@@ -81,7 +81,7 @@ fn padded<'h>(
     let averages = node.is(op::AveragePool);
     let dropped: &[&str] = if averages { &["pads", "count_include_pad"] } else { &["pads"] };
     let (op, attributes) = (node.op(), node.attributes_but(dropped));
-    let made = cx.op(op::Named(&op)).input(x);
+    let made = cx.op(op::Named::new(&op)).input(x);
     let [weight, bias] = others;
     let made = match weight {
         Some(weight) => made.input(weight).maybe(bias),

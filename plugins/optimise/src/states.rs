@@ -35,7 +35,7 @@ fn without<'h>(cx: &Rewrite<'h>) -> Res<Vec<ValueRef<'h>>> {
         return Err("it begins with no state of zeros".into());
     }
     let (op, attributes) = (root.op(), root.attributes_but(&[]));
-    let node = inputs.into_iter().fold(cx.op(op::Named(&op)), onnxport_sdk::NodeBuilder::maybe);
+    let node = inputs.into_iter().fold(cx.op(op::Named::new(&op)), onnxport_sdk::NodeBuilder::maybe);
     let node = attributes.iter().fold(node, |node, (name, value)| node.set(name, value.clone()));
     Ok(node.many(root.outputs().len()))
 }

@@ -180,7 +180,7 @@ impl Emitter {
         self.make(|cx| {
             let rank = cx.rank(x)?;
             let axes = axes.iter().map(|axis| Ok(cx.axis(*axis, rank)? as i64)).collect::<Res<Vec<i64>>>()?;
-            Ok(cx.reduce(onnxport_sdk::op::Named(name), x, &axes, keepdim))
+            Ok(cx.reduce(onnxport_sdk::op::Named::new(name), x, &axes, keepdim))
         })
     }
 

@@ -29,7 +29,7 @@ pub(crate) fn claim(claim: &mut Claim<'_>) -> Res<()> {
             }
         }
     }
-    let product = |at: &usize| PRODUCTS.iter().any(|op| possible[*at].is(Named(op)));
+    let product = |at: &usize| PRODUCTS.iter().any(|op| possible[*at].is(Named::new(op)));
     let mut pending: Vec<usize> = (0..possible.len()).filter(product).collect();
     let mut reached = vec![false; possible.len()];
     while let Some(at) = pending.pop() {

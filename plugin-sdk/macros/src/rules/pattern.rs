@@ -25,13 +25,15 @@ impl Pattern {
         at.and_then(|at| self.spans.get(at).copied()).unwrap_or(last)
     }
 
-    /// Checks the names of ONNX's own operators, and of their attributes.
+    /// Checks the names of operators, and of their attributes.
     fn known(&self) -> Result<()> {
         self.syntax.nodes(&mut |node| {
-            if node.domain.is_some() {
-                return Ok(());
-            }
-            let Some(operator) = known::operator_or_class(&self.ident(&node.op))? else { return Ok(()) };
+            let op = self.ident(&node.op);
+            let operator = match &node.domain {
+                Some(domain) => known::foreign(domain, &op)?,
+                None => known::operator_or_class(&op)?,
+            };
+            let Some(operator) = operator else { return Ok(()) };
             let mut attributes = node.attributes.iter().map(|attribute| &attribute.name);
             attributes.try_for_each(|name| known::attribute(operator, &name.text, self.span(Some(name.at))))
         })

@@ -67,7 +67,10 @@ impl Parse for Node {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let domain = domain(input)?;
         let op: Ident = input.parse()?;
-        let known = if domain.is_none() { Some(known::operator(&op)?) } else { None };
+        let known = match &domain {
+            Some(domain) => known::foreign(domain, &op)?,
+            None => Some(known::operator(&op)?),
+        };
         let domain = domain.unwrap_or_default();
         let content;
         parenthesized!(content in input);

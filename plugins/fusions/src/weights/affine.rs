@@ -244,7 +244,7 @@ impl<'h> Product<'h> {
         }
         let attributes = self.node.attributes_but(if bias == self.node.input(2) { &[] } else { &["beta"] });
         let op = self.node.op();
-        let node = cx.op(op::Named(&op)).input(x).input(weight).maybe(bias);
+        let node = cx.op(op::Named::new(&op)).input(x).input(weight).maybe(bias);
         attributes.iter().fold(node, |node, (name, value)| node.set(name, value.clone())).one()
     }
 }

@@ -1,10 +1,12 @@
-//! The operator schemas of ONNX's own domains, in every version, as tables generated from the ONNX package.
+//! The operator schemas of ONNX's own domains, in every version, as tables generated from the ONNX package; and those of
+//! ONNX Runtime's operators that onnxport emits or often reads.
 
 mod generated;
 
 use onnxport_proto::attribute_proto::AttributeType;
 
 use super::Attr;
+use crate::op::{self, microsoft};
 use crate::tensor::DType;
 
 /// The lowest opset that is written. Models of opsets below [`MIN_OPSET`] are translated to when they are finished.
@@ -301,17 +303,17 @@ pub fn lookup_in(domain: &str, name: &str, version: i64) -> Result<Option<&'stat
 pub fn lookup_read(domain: &str, name: &str, version: i64) -> Result<Option<&'static OpSchema>, Foreign> {
     let found = lookup_in(domain, name, version)?;
     Ok(found.or_else(|| match (domain, name) {
-        ("", "SimplifiedLayerNormalization") => find(generated::OPS, "RMSNormalization", MAX_OPSET),
-        ("", "LayerNormalization") => find(generated::OPS, name, MAX_OPSET),
+        ("", "SimplifiedLayerNormalization") => find(generated::OPS, op::RMSNormalization, MAX_OPSET),
+        ("", op::LayerNormalization) => find(generated::OPS, name, MAX_OPSET),
         _ => None,
     }))
 }
 
 /// Attributes that a later version added with a default which is not how the operator worked before.
 const BREAKING: &[(&str, &str)] = &[
-    ("Resize", "coordinate_transformation_mode"),
-    ("Resize", "nearest_mode"),
-    ("RoiAlign", "coordinate_transformation_mode"),
+    (op::Resize, "coordinate_transformation_mode"),
+    (op::Resize, "nearest_mode"),
+    (op::RoiAlign, "coordinate_transformation_mode"),
 ];
 
 /// Whether an operator without its attribute `name` meant something else before a version added the attribute.
@@ -324,6 +326,9 @@ pub fn is_breaking(op: &str, name: &str) -> bool {
 /// A version that does not have the attribute yet takes the default of the first that has it: ONNX adds attributes so that
 /// models without them mean the same, apart from those of [`BREAKING`].
 pub fn default(domain: &str, op: &str, version: i64, name: &str) -> Option<&'static AttrDefault> {
+    if domain == microsoft::DOMAIN {
+        return runtime(op)?.attributes.iter().find(|attribute| attribute.name == name)?.default.as_ref();
+    }
     let current = lookup_read(domain, op, version).ok()??;
     let (_, table) = domains().into_iter().find(|(own, _)| *own == domain)?;
     let start = table.partition_point(|schema| (schema.name, schema.since) <= (current.name, current.since));
@@ -341,6 +346,12 @@ pub fn domains() -> [(&'static str, &'static [OpSchema]); 4] {
         ("ai.onnx.preview", generated::PREVIEW_OPS),
         ("ai.onnx.preview.training", generated::TRAINING_OPS),
     ]
+}
+
+/// The operator `name` of ONNX Runtime's own domain, if its signature is known. Models are not checked against it, since
+/// releases of the runtime add inputs and attributes without a new version.
+pub fn runtime(name: &str) -> Option<&'static OpSchema> {
+    find(generated::RUNTIME_OPS, name, 1)
 }
 
 /// A domain whose operators ONNX does not define.
@@ -377,6 +388,9 @@ mod tests {
         );
         assert_eq!(default("ai.onnx.ml", "Binarizer", 1, "threshold"), Some(&AttrDefault::Float(0.0)));
         assert_eq!(default("com.microsoft", "Softmax", 1, "axis"), None);
+        assert_eq!(default("com.microsoft", "QuickGelu", 1, "alpha"), Some(&AttrDefault::Float(1.702)));
+        assert_eq!(default("com.microsoft", "MatMulNBits", 1, "bits"), Some(&AttrDefault::Int(4)));
+        assert_eq!(default("com.microsoft", "MatMulNBits", 1, "block_size"), None, "it is required");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use super::region::Region;
 use super::{Blobs, EMBED_BYTES};
 use crate::diagnose::{CallSite, OriginId};
 use crate::ir::{Artefact, Attr, Attribute, Def, Model, NodeId, Type, ValueId};
+use crate::op;
 use crate::ops::infer;
 use crate::valid::dims_differ;
 
@@ -73,7 +74,7 @@ pub(super) fn replace(
         };
         let (node, place) = by.unwrap_or_else(|| {
             // An output that is also an input, or is requested twice.
-            let node = model.graph.append(region.block, "", "Identity", [Some(new)], Vec::new(), 1, origin);
+            let node = model.graph.append(region.block, "", op::Identity, [Some(new)], Vec::new(), 1, origin);
             replaced.nodes.push(node);
             (node, 0)
         });

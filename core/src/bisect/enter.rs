@@ -13,6 +13,7 @@ use super::{Against, DEPTH, Inside, Search, State, within};
 use crate::diagnose::Diagnostic;
 use crate::diff::Alignment;
 use crate::ir::{Def, Model, NodeId, ValueId};
+use crate::op;
 use crate::run::Computed;
 use crate::taps::{FLOOR, ModelSide, Side, Taps, bound, cut, distance, unit};
 use crate::tensor::DType;
@@ -49,9 +50,9 @@ pub(super) fn enter(
         return pair.function(&what);
     }
     match data.op.as_str() {
-        "If" if data.domain.is_empty() => pair.branch(),
-        "Loop" if data.domain.is_empty() => pair.iterations(Kind::Loop),
-        "Scan" if data.domain.is_empty() => pair.iterations(Kind::Scan),
+        op::If if data.domain.is_empty() => pair.branch(),
+        op::Loop if data.domain.is_empty() => pair.iterations(Kind::Loop),
+        op::Scan if data.domain.is_empty() => pair.iterations(Kind::Scan),
         _ => Ok(None),
     }
 }

@@ -10,6 +10,7 @@ use super::Search;
 use super::alone::{Part, tensor};
 use crate::diagnose::Diagnostic;
 use crate::ir::{Attributes, Def, Graph, Node, ValueId};
+use crate::op;
 use crate::ops::{Elements, Traits, traits};
 use crate::run::Computed;
 use crate::taps::cut;
@@ -47,8 +48,8 @@ fn sort_of(graph: &Graph, mut value: ValueId) -> Option<(&Node, u32)> {
         let Def::Node(node, output) = graph.values[value].def else { return None };
         let node = graph.nodes.find(node).filter(|node| node.domain.is_empty())?;
         match node.op.as_str() {
-            "TopK" => return Some((node, output)),
-            op if op == "Cast" || traits(node).has(Traits::RESHAPES) => {
+            op::TopK => return Some((node, output)),
+            op if op == op::Cast || traits(node).has(Traits::RESHAPES) => {
                 value = node.inputs.first().copied().flatten()?;
             }
             _ => return None,

@@ -3,6 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use crate::ir::{Def, Graph, Shape, ValueId};
+use crate::op;
 use crate::ops::{self, Tensor};
 use crate::sym::Dim;
 
@@ -26,7 +27,7 @@ pub(super) fn is_constant(graph: &Graph, value: ValueId) -> bool {
         }
         let data = &graph.nodes[node];
         let is_known = |x: &ValueId| graph.values[*x].ty.shape().is_some_and(is_static);
-        if (data.is("Shape") || data.is("Size")) && data.inputs.iter().flatten().all(is_known) {
+        if (data.is(op::Shape) || data.is(op::Size)) && data.inputs.iter().flatten().all(is_known) {
             continue;
         }
         let is_random = ops::lookup("", &data.op).is_none_or(ops::Op::is_random);

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use super::fit::{Variables, variable};
 use crate::ir::opset::{self, Formal, MAX_OPSET, formal};
 use crate::ir::{Attr, Attribute, Def, Graph, NodeId, Type, ValueId};
+use crate::op;
 use crate::ops::{self, Limits, Tensor, Value};
 use crate::tensor::{DType, LazyTensor};
 
@@ -59,7 +60,7 @@ pub(super) fn cast(graph: &mut Graph, node: NodeId, value: ValueId, to: DType) -
         let maker = &graph.nodes[maker];
         let source = maker.inputs.first().copied().flatten();
         let narrower = graph.values[value].ty.dtype().is_some_and(|dtype| to.bits() < dtype.bits());
-        if let Some(source) = source.filter(|_| maker.is("Cast") && narrower)
+        if let Some(source) = source.filter(|_| maker.is(op::Cast) && narrower)
             && graph.values[source].ty.dtype() == Some(to)
         {
             return source;
@@ -90,7 +91,7 @@ fn folded(graph: &Graph, made: NodeId, value: ValueId) -> Option<LazyTensor> {
 fn append(graph: &mut Graph, node: NodeId, value: ValueId, to: DType) -> NodeId {
     let attribute = Attribute { name: "to".into(), value: Attr::Int(i64::from(to.onnx())) };
     let (block, origin) = (graph.nodes[node].block.unwrap_or(graph.main()), graph.nodes[node].origin);
-    let made = graph.append(block, "", "Cast", [Some(value)], vec![attribute], 1, origin);
+    let made = graph.append(block, "", op::Cast, [Some(value)], vec![attribute], 1, origin);
     let ty = retyped(&graph.values[value].ty, to);
     if let Some(output) = graph.nodes[made].outputs.first().copied().flatten() {
         graph.values[output].ty = ty;

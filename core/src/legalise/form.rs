@@ -30,6 +30,7 @@ use super::target::Target;
 use super::windows;
 use crate::ir::opset::{self, OpSchema};
 use crate::ir::{Attr, Graph, Model, Node, NodeId, OpsetImport};
+use crate::op;
 use crate::ops::{self, infer::infer};
 use crate::sym::Symbols;
 use crate::tensor::{DType, LazyTensor};
@@ -331,7 +332,7 @@ fn known(graph: &Graph, opset: i64, node: NodeId) -> Option<Option<LazyTensor>> 
             floats.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>(),
         )
     };
-    if data.is("Constant") {
+    if data.is(op::Constant) {
         return Some(Some(match &data.attributes.first()?.value {
             Attr::Int(n) => ints(Vec::new(), &[*n]),
             Attr::Ints(all) => ints(vec![all.len() as u64], all),
@@ -342,7 +343,7 @@ fn known(graph: &Graph, opset: i64, node: NodeId) -> Option<Option<LazyTensor>> 
         }));
     }
     let extents = || {
-        let input = data.inputs.first().copied().flatten().filter(|_| data.is("Shape"))?;
+        let input = data.inputs.first().copied().flatten().filter(|_| data.is(op::Shape))?;
         let start = usize::try_from(data.at(opset).int("start")?).ok()?;
         let dims = graph.values[input].ty.shape()?.dims()?.get(start..)?;
         dims.iter().map(|d| d.as_ref()?.as_const()).collect::<Option<Vec<i64>>>()

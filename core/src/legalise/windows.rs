@@ -8,6 +8,7 @@ use std::fmt::Write;
 use super::condition::stated;
 use crate::ir::opset::OpSchema;
 use crate::ir::{Attr, Graph, Node};
+use crate::op;
 use crate::tensor::DType;
 
 /// The elements that a window may have, and the indices that are stored rather than computed.
@@ -18,9 +19,9 @@ const FARTHEST: u64 = 1 << 24;
 /// The body of the form for `node`, as in the files of forms; `None` where it has none.
 pub(super) fn body(graph: &Graph, node: &Node, schema: &OpSchema) -> Option<String> {
     let write = match node.op.as_str() {
-        "Conv" => Site::convolution,
-        "ConvTranspose" => Site::transposed,
-        "AveragePool" => Site::mean,
+        op::Conv => Site::convolution,
+        op::ConvTranspose => Site::transposed,
+        op::AveragePool => Site::mean,
         _ => return None,
     };
     write(&Site::new(graph, node, schema)?)

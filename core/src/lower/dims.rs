@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 
 use super::driver::Driver;
 use crate::ir::{Attr, Attribute, BlockId, ValueId};
+use crate::op;
 use crate::sym::{Dim, Expr, ExprId, SymId, Symbols, Term};
 
 /// A source of an expression's value.
@@ -137,7 +138,7 @@ impl Driver<'_> {
             return Some(*single);
         }
         let axis = Attribute { name: "axis".into(), value: Attr::Int(0) };
-        Some(self.append_with("Concat", &parts, vec![axis]))
+        Some(self.append_with(op::Concat, &parts, vec![axis]))
     }
 
     /// Returns the dims as one `Shape` node, if they are consecutive axes of one value.
@@ -154,7 +155,7 @@ impl Driver<'_> {
         let end = start + dims.len();
         let whole = start == 0 && end == shape.len();
         let attributes = if whole { Vec::new() } else { range(start, end) };
-        Some(self.append_with("Shape", &[value], attributes))
+        Some(self.append_with(op::Shape, &[value], attributes))
     }
 
     /// Returns `dim` as an i64 of shape `[1]`; `None` if it cannot be computed from existing values.
@@ -165,7 +166,7 @@ impl Driver<'_> {
         };
         let value = match self.source(id) {
             Some(Source::Value(value)) => return Some(value),
-            Some(Source::Axis(value, axis)) => self.append_with("Shape", &[value], range(axis, axis + 1)),
+            Some(Source::Axis(value, axis)) => self.append_with(op::Shape, &[value], range(axis, axis + 1)),
             None => self.compute(id)?,
         };
         self.model.graph.set_shape_value(value, smallvec::smallvec![dim]);
@@ -192,8 +193,8 @@ impl Driver<'_> {
                 // Solve factor * symbol + offset = extent.
                 let (carrier, factor, offset) = *self.dims.linear.get(&symbol)?;
                 let extent = self.dim_value(Dim::Expr(carrier))?;
-                let shifted = if offset == 0 { extent } else { self.arithmetic("Sub", extent, offset) };
-                Some(if factor == 1 { shifted } else { self.arithmetic("Div", shifted, factor) })
+                let shifted = if offset == 0 { extent } else { self.arithmetic(op::Sub, extent, offset) };
+                Some(if factor == 1 { shifted } else { self.arithmetic(op::Div, shifted, factor) })
             }
             Expr::Sum(terms) => {
                 let mut total: Option<ValueId> = None;
@@ -206,34 +207,37 @@ impl Driver<'_> {
                     let mut product: Option<ValueId> = None;
                     for factor in factors {
                         let value = self.dim_value(Dim::Expr(factor))?;
-                        product = Some(product.map_or(value, |p| self.append("Mul", &[p, value])));
+                        product = Some(product.map_or(value, |p| self.append(op::Mul, &[p, value])));
                     }
                     let product = product?;
-                    let term =
-                        if coefficient == 1 { product } else { self.arithmetic("Mul", product, coefficient) };
-                    total = Some(total.map_or(term, |t| self.append("Add", &[t, term])));
+                    let term = if coefficient == 1 {
+                        product
+                    } else {
+                        self.arithmetic(op::Mul, product, coefficient)
+                    };
+                    total = Some(total.map_or(term, |t| self.append(op::Add, &[t, term])));
                 }
                 let total = total?;
-                Some(if constant == 0 { total } else { self.arithmetic("Add", total, constant) })
+                Some(if constant == 0 { total } else { self.arithmetic(op::Add, total, constant) })
             }
             Expr::FloorDiv(a, b) => {
                 // ONNX divides integers towards zero, which is the floor only for nonnegative ones.
                 let (x, y) = (self.dim_value(a)?, self.dim_value(b)?);
                 let nonnegative = |d| self.model.symbols.range(d).min.is_some_and(|n| n >= 0);
                 if nonnegative(a) && nonnegative(b) {
-                    return Some(self.append("Div", &[x, y]));
+                    return Some(self.append(op::Div, &[x, y]));
                 }
                 // floor(x / y) = (x - (x mod y)) / y, where Mod takes the divisor's sign.
-                let remainder = self.append("Mod", &[x, y]);
-                let exact = self.append("Sub", &[x, remainder]);
-                Some(self.append("Div", &[exact, y]))
+                let remainder = self.append(op::Mod, &[x, y]);
+                let exact = self.append(op::Sub, &[x, remainder]);
+                Some(self.append(op::Div, &[exact, y]))
             }
             Expr::Mod(a, b) => {
                 let (x, y) = (self.dim_value(a)?, self.dim_value(b)?);
-                Some(self.append("Mod", &[x, y]))
+                Some(self.append(op::Mod, &[x, y]))
             }
-            Expr::Min(operands) => self.extreme("Min", &operands),
-            Expr::Max(operands) => self.extreme("Max", &operands),
+            Expr::Min(operands) => self.extreme(op::Min, &operands),
+            Expr::Max(operands) => self.extreme(op::Max, &operands),
             Expr::Opaque(_) => None,
         }
     }

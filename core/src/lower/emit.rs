@@ -4,6 +4,7 @@ use super::driver::Driver;
 use crate::ir::opset::formal;
 use crate::ir::opset::{self, FormalType, OpSchema, TypeTag};
 use crate::ir::{Attr, Attribute, ValueId};
+use crate::op;
 use crate::tensor::DType;
 
 impl Driver<'_> {
@@ -91,6 +92,6 @@ impl Driver<'_> {
 
     fn cast(&mut self, value: ValueId, dtype: DType) -> ValueId {
         let to = Attribute { name: "to".into(), value: Attr::Int(i64::from(dtype.onnx())) };
-        self.append_with("Cast", &[value], vec![to])
+        self.append_with(op::Cast, &[value], vec![to])
     }
 }

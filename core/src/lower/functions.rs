@@ -13,6 +13,7 @@ use super::dims::DimValues;
 use super::driver::{Constants, Driver};
 use crate::diagnose::{Code, Diagnostic};
 use crate::ir::{self, Attr, Attribute, BlockId, Function, Graph, OpsetImport, Type, ValueId};
+use crate::op;
 use crate::tidy;
 
 /// A body that is being stated, and the enclosing state.
@@ -148,7 +149,7 @@ fn generic(mut body: Graph) -> Graph {
     tidy::tidy(&mut body);
     let mut stored: FxHashSet<ValueId> = body.initializers.iter().map(|i| i.value).collect();
     // A count and a condition have the same type in every call, and ONNX Runtime needs them.
-    let loops = body.nodes.ids().map(|node| &body.nodes[node]).filter(|node| node.is("Loop"));
+    let loops = body.nodes.ids().map(|node| &body.nodes[node]).filter(|node| node.is(op::Loop));
     stored.extend(
         loops.flat_map(ir::Node::blocks).flat_map(|block| body.blocks[block].inputs.iter().take(2).copied()),
     );

@@ -10,6 +10,7 @@ use super::names::error as name_error;
 use super::{LowerOptions, Names, OutputNames, suggest};
 use crate::diagnose::{Code, Diagnostic};
 use crate::ir::{Shape, State, Type, ValueId};
+use crate::op;
 use crate::program::{Arg, InputKind, InputSpec, OutputKind, Program, Val, ValueType};
 use crate::provenance;
 use crate::sym::{Dim, SymId, Symbols, is_name};
@@ -129,7 +130,7 @@ impl Driver<'_> {
         let ty = Type::tensor(dtype, Shape::of([]));
         let input = self.model.graph.add_input(block, Some(name.into()), ty);
         let axes = self.int_constant(&[0]);
-        let value = self.append("Unsqueeze", &[input, axes]);
+        let value = self.append(op::Unsqueeze, &[input, axes]);
         self.bind(scope, val, value);
         input
     }
@@ -274,7 +275,7 @@ impl Driver<'_> {
                     ValueType::SymInt(Dim::Const(n)) => self.output_value(scope, &Arg::Int(n)),
                     _ => {
                         let axes = self.int_constant(&[0]);
-                        Some(self.append("Squeeze", &[value, axes]))
+                        Some(self.append(op::Squeeze, &[value, axes]))
                     }
                 },
                 Bound::Poisoned => None,

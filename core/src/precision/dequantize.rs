@@ -7,6 +7,7 @@ use super::edit::{self, Front};
 use super::quantise::{Plan, Target};
 use super::{Block, lookup};
 use crate::ir::{Model, NodeId, ValueId};
+use crate::op;
 use crate::tensor::LazyTensor;
 use crate::tensor::transform::{Bits, Blocks, Part};
 
@@ -101,7 +102,7 @@ fn at_once(model: &mut Model, target: &Target, plan: &Plan<'_>) -> Result<u64, &
     let (bytes, attributes) = (parts.bytes(), parts.attributes(plan));
     let ty = model.graph.values[target.value].ty.clone();
     let inputs = parts.store(model, target);
-    let restored = edit::prepend(&mut model.graph, "DequantizeLinear", &inputs, &attributes, ty);
+    let restored = edit::prepend(&mut model.graph, op::DequantizeLinear, &inputs, &attributes, ty);
     if let Some(restored) = restored {
         model.graph.replace_uses(target.value, restored);
     }
@@ -172,7 +173,7 @@ fn multiply(model: &mut Model, product: NodeId, stored: &[ValueId], attributes: 
     }
     let first = graph.order(graph.main()).next().filter(|_| is_repeated);
     let mut front = Front { model, next: first.unwrap_or(product) };
-    if let Some(restored) = front.emit("DequantizeLinear", stored, attributes) {
+    if let Some(restored) = front.emit(op::DequantizeLinear, stored, attributes) {
         model.graph.set_input(product, 1, Some(restored));
         model.graph.nodes[product].attributes.retain(|attribute| attribute.name != "transB");
     }

@@ -1,6 +1,7 @@
 //! Edits of graphs that the transforms of weights share.
 
 use crate::ir::{Attr, Attribute, Graph, Model, NodeId, Type, ValueId};
+use crate::op;
 use crate::ops::infer::infer;
 use crate::tensor::LazyTensor;
 
@@ -37,7 +38,7 @@ pub(super) fn prepend(
 pub(super) fn is_repeated(graph: &Graph, node: NodeId) -> bool {
     let mut at = node;
     while let Some(holder) = graph.nodes[at].block.and_then(|block| graph.holder(block)) {
-        if !graph.nodes[holder].is("If") {
+        if !graph.nodes[holder].is(op::If) {
             return true;
         }
         at = holder;

@@ -5,6 +5,7 @@ use super::{Changed, PluginTransform, edit};
 use crate::diagnose::{Code, Diagnostic};
 use crate::host::Host;
 use crate::ir::{Model, ValueId};
+use crate::op;
 use crate::tensor::transform::Foreign;
 use crate::tensor::{LazyTensor, Transform};
 use crate::weights::transform;
@@ -40,7 +41,7 @@ pub(super) fn apply(
         let mut new = edit::supplant(graph, value, stored);
         if dtype != data.dtype {
             let attributes = [("to", i64::from(data.dtype.onnx()))];
-            let Some(wide) = edit::prepend(graph, "Cast", &[new], &attributes, ty) else { continue };
+            let Some(wide) = edit::prepend(graph, op::Cast, &[new], &attributes, ty) else { continue };
             new = wide;
         }
         graph.replace_uses(value, new);

@@ -6,6 +6,7 @@
 use super::edit::{self, Front};
 use super::{Block, Scheme};
 use crate::ir::{Attr, Attribute, Graph, Model, NodeId, ValueId};
+use crate::op;
 use crate::tensor::transform::Bits;
 use crate::tensor::{DType, LazyTensor};
 
@@ -55,32 +56,32 @@ fn rows(
     let packed = if scheme.bits == Bits::Four { Some(places(front, indices)?) } else { None };
     let found = |front: &mut Front<'_>, table, axis| match &packed {
         Some(places) => nibbles(front, table, axis, places, scheme.symmetric),
-        None => front.emit("Gather", &[table, indices], &[("axis", axis)]),
+        None => front.emit(op::Gather, &[table, indices], &[("axis", axis)]),
     };
     let codes = found(front, codes, 1)?;
     let zeros = match zeros {
         Some(zeros) => Some(found(front, zeros, along)?),
         None => None,
     };
-    let scales = front.emit("Gather", &[scales, indices], &[("axis", along)])?;
+    let scales = front.emit(op::Gather, &[scales, indices], &[("axis", along)])?;
     let columns = if scheme.block == Block::Channel {
         let to = [("to", i64::from(to.onnx()))];
-        let mut codes = front.emit("Cast", &[codes], &to)?;
+        let mut codes = front.emit(op::Cast, &[codes], &to)?;
         if let Some(zeros) = zeros {
-            let zeros = front.emit("Cast", &[zeros], &to)?;
-            codes = front.emit("Sub", &[codes, zeros], &[])?;
+            let zeros = front.emit(op::Cast, &[zeros], &to)?;
+            codes = front.emit(op::Sub, &[codes, zeros], &[])?;
         }
-        front.emit("Mul", &[codes, scales], &[])?
+        front.emit(op::Mul, &[codes, scales], &[])?
     } else {
         let inputs: Vec<ValueId> = [codes, scales].into_iter().chain(zeros).collect();
-        front.emit("DequantizeLinear", &inputs, attributes)?
+        front.emit(op::DequantizeLinear, &inputs, attributes)?
     };
     if rank == 0 {
         return Some(columns);
     }
     let order: Vec<i64> = (1..=rank as i64).chain([0]).collect();
     front.emit_with(
-        "Transpose",
+        op::Transpose,
         &[columns],
         vec![Attribute { name: "perm".into(), value: Attr::Ints(order) }],
     )
@@ -105,11 +106,11 @@ fn places(front: &mut Front<'_>, indices: ValueId) -> Option<CodePositions> {
         Some(front.model.graph.add_initializer(None, LazyTensor::inline(dtype, Vec::new(), bytes)))
     };
     let (two, four) = (number(2)?, number(4)?);
-    let odd = front.emit("Mod", &[indices, two], &[])?;
-    let even = front.emit("Sub", &[indices, odd], &[])?;
-    let bytes = front.emit("Div", &[even, two], &[])?;
-    let bits = front.emit("Mul", &[odd, four], &[])?;
-    let by = front.emit("Cast", &[bits], &[("to", i64::from(DType::U8.onnx()))])?;
+    let odd = front.emit(op::Mod, &[indices, two], &[])?;
+    let even = front.emit(op::Sub, &[indices, odd], &[])?;
+    let bytes = front.emit(op::Div, &[even, two], &[])?;
+    let bits = front.emit(op::Mul, &[odd, four], &[])?;
+    let by = front.emit(op::Cast, &[bits], &[("to", i64::from(DType::U8.onnx()))])?;
     Some(CodePositions { bytes, by })
 }
 
@@ -121,16 +122,16 @@ fn nibbles(
     places: &CodePositions,
     symmetric: bool,
 ) -> Option<ValueId> {
-    let bytes = front.emit("Gather", &[table, places.bytes], &[("axis", axis)])?;
+    let bytes = front.emit(op::Gather, &[table, places.bytes], &[("axis", axis)])?;
     let right = vec![Attribute { name: "direction".into(), value: Attr::Str("RIGHT".into()) }];
-    let shifted = front.emit_with("BitShift", &[bytes, places.by], right)?;
+    let shifted = front.emit_with(op::BitShift, &[bytes, places.by], right)?;
     let mask = front.model.graph.add_initializer(None, LazyTensor::inline(DType::U8, Vec::new(), vec![15]));
-    let low = front.emit("BitwiseAnd", &[shifted, mask], &[])?;
+    let low = front.emit(op::BitwiseAnd, &[shifted, mask], &[])?;
     if !symmetric {
         return Some(low);
     }
-    let place = front.emit("Cast", &[low], &[("to", i64::from(DType::I32.onnx()))])?;
+    let place = front.emit(op::Cast, &[low], &[("to", i64::from(DType::I32.onnx()))])?;
     let signed = LazyTensor::inline(DType::I8, vec![16], SIGNED.to_vec());
     let signed = front.model.graph.add_initializer(None, signed);
-    front.emit("Gather", &[signed, place], &[("axis", 0)])
+    front.emit(op::Gather, &[signed, place], &[("axis", 0)])
 }

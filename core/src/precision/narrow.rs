@@ -7,6 +7,7 @@ use super::select::weights;
 use super::{Changed, Overflow, PrecisionOptions, edit};
 use crate::diagnose::{Code, Diagnostic};
 use crate::ir::{Model, ValueId};
+use crate::op;
 use crate::tensor::{DType, LazyTensor, Transform};
 
 /// Weights with fewer axes stay.
@@ -65,7 +66,7 @@ pub(super) fn apply(
         let ty = graph.values[value].ty.clone();
         let new = edit::supplant(graph, value, stored);
         let attributes = [("to", i64::from(data.dtype.onnx()))];
-        if let Some(wide) = edit::prepend(graph, "Cast", &[new], &attributes, ty) {
+        if let Some(wide) = edit::prepend(graph, op::Cast, &[new], &attributes, ty) {
             graph.replace_uses(value, wide);
             twins.push((data, wide));
         }

@@ -6,11 +6,9 @@ use super::quantise::{Plan, Target};
 use super::{Form, Scheme};
 use crate::diagnose::{Code, Diagnostic, Severity};
 use crate::ir::{Graph, Model, NodeId, OpsetImport, ValueId};
+use crate::op::{self, microsoft};
 use crate::tensor::transform::{Blocks, Part};
 use crate::tensor::{DType, LazyTensor};
-
-/// The domain of ONNX Runtime's own operators.
-const MICROSOFT: &str = "com.microsoft";
 
 /// Returns the note that `products` of them round their other operand to 8-bit codes in blocks.
 pub(super) fn rounds(scheme: &Scheme, products: usize) -> Option<Diagnostic> {
@@ -76,8 +74,8 @@ pub(super) fn apply(model: &mut Model, target: &Target, plan: &Plan<'_>) -> Resu
             look_up(model, *node, &weight, &attributes);
         }
     }
-    if !model.opsets.iter().any(|import| import.domain == MICROSOFT) {
-        model.opsets.push(OpsetImport { domain: MICROSOFT.to_owned(), version: 1 });
+    if !model.opsets.iter().any(|import| import.domain == microsoft::DOMAIN) {
+        model.opsets.push(OpsetImport { domain: microsoft::DOMAIN.to_owned(), version: 1 });
         model.opsets.sort();
     }
     Ok(bytes)
@@ -88,7 +86,7 @@ fn scales(graph: &Graph, opset: i64, node: NodeId) -> bool {
     let node = &graph.nodes[node];
     let stated = node.at(opset);
     let is_one = |name: &str| stated.float(name) == Some(1.0);
-    node.is("Gemm") && (stated.flag("transA") != Some(false) || !is_one("alpha") || !is_one("beta"))
+    node.is(op::Gemm) && (stated.flag("transA") != Some(false) || !is_one("alpha") || !is_one("beta"))
 }
 
 /// Replaces a product by `MatMulNBits`, and an `Add` for the third operand of a `Gemm`.
@@ -98,9 +96,12 @@ fn multiply(model: &mut Model, old: NodeId, weight: &[ValueId], attributes: &[(&
     let Some((left, ty)) = left.zip(edit::output_type(&model.graph, old)) else { return };
     let inputs: Vec<ValueId> = std::iter::once(left).chain(weight.iter().copied()).collect();
     let mut front = Front { model, next: old };
-    let Some(mut result) = front.foreign(MICROSOFT, "MatMulNBits", &inputs, attributes, ty) else { return };
+    let Some(mut result) = front.foreign(microsoft::DOMAIN, microsoft::MatMulNBits, &inputs, attributes, ty)
+    else {
+        return;
+    };
     if let Some(bias) = bias {
-        let Some(sum) = front.emit("Add", &[result, bias], &[]) else { return };
+        let Some(sum) = front.emit(op::Add, &[result, bias], &[]) else { return };
         result = sum;
     }
     edit::replace(&mut model.graph, old, result);
@@ -113,7 +114,7 @@ fn look_up(model: &mut Model, old: NodeId, weight: &[ValueId], attributes: &[(&s
     let mut inputs = weight.to_vec();
     inputs.insert(1, indices);
     let mut front = Front { model, next: old };
-    let made = front.foreign(MICROSOFT, "GatherBlockQuantized", &inputs, attributes, ty);
+    let made = front.foreign(microsoft::DOMAIN, microsoft::GatherBlockQuantized, &inputs, attributes, ty);
     if let Some(made) = made {
         edit::replace(&mut model.graph, old, made);
     }

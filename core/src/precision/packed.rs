@@ -9,6 +9,7 @@ use super::Scheme;
 use super::readers::Readers;
 use super::select::{Choice, weights};
 use crate::ir::{Attr, Attribute, BlockId, Graph, Model, NodeId, ValueId};
+use crate::op;
 use crate::ops::infer::infer;
 use crate::tensor::{DType, LazyTensor};
 
@@ -75,7 +76,7 @@ fn part(graph: &Graph, opset: i64, value: ValueId, name: &str) -> Option<(Key, P
     let readers = Readers::for_value(graph, opset, value);
     let [product] = readers.products[..] else { return None };
     let node = &graph.nodes[product.node];
-    if !takes || readers.others || !readers.lookups.is_empty() || !node.is("MatMul") {
+    if !takes || readers.others || !readers.lookups.is_empty() || !node.is(op::MatMul) {
         return None;
     }
     let rows = if product.axis == 1 { data.clone() } else { data.permute(&[1, 0])? };
@@ -107,14 +108,14 @@ fn pack(model: &mut Model, parts: &[Part]) -> Option<ValueId> {
     let sizes: Vec<u8> = widths.iter().flat_map(|width| width.to_le_bytes()).collect();
     let sizes = LazyTensor::inline(DType::I64, vec![widths.len() as u64], sizes);
     let sizes = graph.add_initializer(None, sizes);
-    let product = graph.append(block, "", "MatMul", vec![Some(left), Some(weight)], Vec::new(), 1, origin);
+    let product = graph.append(block, "", op::MatMul, vec![Some(left), Some(weight)], Vec::new(), 1, origin);
     graph.move_before(product, first);
     infer(graph, &mut model.symbols, opset, product);
     let graph = &mut model.graph;
     let whole = graph.nodes[product].outputs.first().copied().flatten()?;
     let axis = Attribute { name: "axis".into(), value: Attr::Int(-1) };
     let split =
-        graph.append(block, "", "Split", vec![Some(whole), Some(sizes)], vec![axis], parts.len(), origin);
+        graph.append(block, "", op::Split, vec![Some(whole), Some(sizes)], vec![axis], parts.len(), origin);
     graph.move_before(split, first);
     let made = graph.nodes[split].outputs.clone();
     for ((part, old), new) in parts.iter().zip(outputs).zip(made) {

@@ -1,6 +1,7 @@
 //! The readers of a weight: products, with the axis along which they sum, and lookups of rows.
 
 use crate::ir::{Attr, Graph, NodeId, ValueId};
+use crate::op;
 
 /// A product that reads a weight as its second operand.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +29,7 @@ impl Readers {
         let mut found = Self { others: graph.is_returned(value), ..Self::default() };
         for place in graph.values[value].uses() {
             let node = &graph.nodes[place.node];
-            if node.is("Transpose") && swaps(node.attr("perm")) {
+            if node.is(op::Transpose) && swaps(node.attr("perm")) {
                 let transposed = node.outputs.first().copied().flatten();
                 let readers = transposed.map(|t| graph.values[t].uses()).unwrap_or_default();
                 found.others |= transposed.is_none_or(|t| graph.is_returned(t));
@@ -65,10 +66,10 @@ fn axis(graph: &Graph, opset: i64, node: NodeId, index: u32) -> Option<usize> {
     if index != 1 || node.inputs.first() == node.inputs.get(1) {
         return None;
     }
-    if node.is("MatMul") {
+    if node.is(op::MatMul) {
         return Some(0);
     }
-    if !node.is("Gemm") {
+    if !node.is(op::Gemm) {
         return None;
     }
     node.at(opset).flag("transB").map(usize::from)
@@ -77,7 +78,7 @@ fn axis(graph: &Graph, opset: i64, node: NodeId, index: u32) -> Option<usize> {
 /// Whether a node looks up rows of its operand `index`.
 fn is_lookup(graph: &Graph, opset: i64, node: NodeId, index: u32) -> bool {
     let node = &graph.nodes[node];
-    node.is("Gather")
+    node.is(op::Gather)
         && index == 0
         && matches!(node.at(opset).int("axis"), Some(0 | -2))
         && node.inputs.first() != node.inputs.get(1)

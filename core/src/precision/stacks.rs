@@ -8,6 +8,7 @@ use super::readers::Readers;
 use super::select::{Choice, weights};
 use super::{Form, edit};
 use crate::ir::{Graph, Model, Node, NodeId, Use, ValueId};
+use crate::op;
 use crate::ops::Tensor;
 use crate::tensor::LazyTensor;
 
@@ -64,7 +65,7 @@ fn picks(graph: &Graph, opset: i64, stack: ValueId, data: &LazyTensor) -> Option
     let mut found = Vec::new();
     for place in graph.values[stack].uses() {
         let node = &graph.nodes[place.node];
-        if node.is("Transpose") && node.ints("perm") == Some(&[0, 2, 1]) {
+        if node.is(op::Transpose) && node.ints("perm") == Some(&[0, 2, 1]) {
             let transposed = node
                 .outputs
                 .first()
@@ -84,7 +85,7 @@ fn picks(graph: &Graph, opset: i64, stack: ValueId, data: &LazyTensor) -> Option
 fn pick(graph: &Graph, opset: i64, place: Use, stack: &LazyTensor, transposed: bool) -> Option<Pick> {
     let node = &graph.nodes[place.node];
     let picks_one =
-        node.is("Gather") && place.index == 0 && matches!(node.at(opset).int("axis"), Some(0 | -3));
+        node.is(op::Gather) && place.index == 0 && matches!(node.at(opset).int("axis"), Some(0 | -3));
     let at = index(graph, node).filter(|_| picks_one)?;
     let count = i64::try_from(*stack.shape.first()?).ok()?;
     let at =

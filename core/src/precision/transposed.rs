@@ -9,6 +9,7 @@ use super::edit;
 use super::readers::Readers;
 use super::select::weights;
 use crate::ir::{Graph, ValueId};
+use crate::op;
 use crate::tensor::LazyTensor;
 use crate::tidy;
 
@@ -46,7 +47,7 @@ fn transposed(graph: &Graph, opset: i64, value: ValueId, name: &str) -> Option<T
     let readers = Readers::for_value(graph, opset, value);
     let only_products = !readers.others && readers.lookups.is_empty() && !readers.products.is_empty();
     let behind_transposes =
-        readers.products.iter().all(|product| product.axis == 1 && graph.nodes[product.node].is("MatMul"));
+        readers.products.iter().all(|product| product.axis == 1 && graph.nodes[product.node].is(op::MatMul));
     if !only_products || !behind_transposes {
         return None;
     }

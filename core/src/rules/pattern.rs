@@ -3,6 +3,7 @@
 //! [`super::text`] parses them from the text of `rules/1`.
 
 use crate::ir::{Graph, Node, NodeId, Shape, ValueId};
+use crate::op;
 use crate::ops::{self, Traits, traits};
 use crate::sym::Dim;
 
@@ -169,11 +170,11 @@ impl OpClass {
     /// Returns the operator that represents the class in trials of a pattern.
     pub(crate) fn example(self, operands: usize) -> &'static str {
         match (self, operands) {
-            (Self::View, _) => "Flatten",
-            (Self::Reduce, _) => "ReduceSum",
-            (Self::Each, 1) => "Neg",
-            (Self::Each, 2) => "Sub",
-            (Self::Each, _) => "Sum",
+            (Self::View, _) => op::Flatten,
+            (Self::Reduce, _) => op::ReduceSum,
+            (Self::Each, 1) => op::Neg,
+            (Self::Each, 2) => op::Sub,
+            (Self::Each, _) => op::Sum,
         }
     }
 }

@@ -6,6 +6,7 @@ use super::conditions::{self, Related};
 use super::constraints::Relation;
 use crate::ir::{BlockId, Model, ValueId};
 use crate::onnx::GuardOutput;
+use crate::op;
 use crate::ops::infer::infer;
 use crate::sym::{Dim, Expr, SymId, Symbols};
 use crate::tensor::{DType, LazyTensor};
@@ -51,7 +52,7 @@ pub fn emit(model: &mut Model, checks: &Checks) -> Emitted {
         let is_known = any.iter().all(|(a, _, b)| emitter.knows(*a) && emitter.knows(*b));
         let values = if is_known { any.as_slice() } else { &[] };
         let values: Vec<ValueId> = values.iter().filter_map(|related| emitter.relation(*related)).collect();
-        match emitter.fold("Or", values) {
+        match emitter.fold(op::Or, values) {
             Some(value) => conditions.push(value),
             None => {
                 let any = any.iter().map(|related| conditions::spelled(&checks.symbols, *related));
@@ -59,7 +60,7 @@ pub fn emit(model: &mut Model, checks: &Checks) -> Emitted {
             }
         }
     }
-    let Some(all) = emitter.fold("And", conditions) else { return Emitted { output: None, unchecked } };
+    let Some(all) = emitter.fold(op::And, conditions) else { return Emitted { output: None, unchecked } };
     let name = free_name(model);
     model.graph.add_output(main, all);
     model.output_names.push(name.clone());
@@ -145,8 +146,8 @@ impl Emitter<'_> {
             }
             let divided = self.axis(input, *axis).and_then(|size| {
                 let (factor, offset) = (self.number(factor), self.number(offset));
-                let product = self.op("Sub", &[size, offset])?;
-                self.op("Div", &[product, factor])
+                let product = self.op(op::Sub, &[size, offset])?;
+                self.op(op::Div, &[product, factor])
             });
             if let Some(size) = divided {
                 self.sizes.insert(symbol, size);
@@ -157,7 +158,7 @@ impl Emitter<'_> {
                 && let Some(size) = self.axis(input, axis)
                 && let Some(stated) = self.size(dim)
             {
-                conditions.extend(self.op("Equal", &[size, stated]));
+                conditions.extend(self.op(op::Equal, &[size, stated]));
             }
         }
         conditions
@@ -176,13 +177,13 @@ impl Emitter<'_> {
                 let graph = &self.model.graph;
                 let mut inputs = graph.blocks[self.main].inputs.iter().copied();
                 let value = inputs.find(|value| graph.values[*value].name.as_deref() == Some(input))?;
-                let shape = self.op("Shape", &[value])?;
+                let shape = self.op(op::Shape, &[value])?;
                 self.shapes.insert(input.to_owned(), shape);
                 shape
             }
         };
         let axis = self.number(i64::try_from(axis).ok()?);
-        self.op("Gather", &[shape, axis])
+        self.op(op::Gather, &[shape, axis])
     }
 
     /// Whether the value of an expression follows from sizes of inputs, without a division by a size, which may be zero.
@@ -203,15 +204,15 @@ impl Emitter<'_> {
     fn relation(&mut self, (a, relation, b): Related) -> Option<ValueId> {
         let (a, b) = (self.size(a)?, self.size(b)?);
         match relation {
-            Relation::Equal => self.op("Equal", &[a, b]),
+            Relation::Equal => self.op(op::Equal, &[a, b]),
             Relation::Unequal => {
-                let equal = self.op("Equal", &[a, b])?;
-                self.op("Not", &[equal])
+                let equal = self.op(op::Equal, &[a, b])?;
+                self.op(op::Not, &[equal])
             }
-            Relation::AtMost => self.op("LessOrEqual", &[a, b]),
-            Relation::Below => self.op("Less", &[a, b]),
-            Relation::AtLeast => self.op("GreaterOrEqual", &[a, b]),
-            Relation::Above => self.op("Greater", &[a, b]),
+            Relation::AtMost => self.op(op::LessOrEqual, &[a, b]),
+            Relation::Below => self.op(op::Less, &[a, b]),
+            Relation::AtLeast => self.op(op::GreaterOrEqual, &[a, b]),
+            Relation::Above => self.op(op::Greater, &[a, b]),
         }
     }
 
@@ -233,26 +234,26 @@ impl Emitter<'_> {
                         }
                         for factor in &term.factors {
                             let factor = self.size(Dim::Expr(*factor))?;
-                            product = Some(self.with("Mul", product, factor)?);
+                            product = Some(self.with(op::Mul, product, factor)?);
                         }
-                        sum = Some(self.with("Add", sum, product?)?);
+                        sum = Some(self.with(op::Add, sum, product?)?);
                     }
                     sum?
                 }
                 // `Mod` has the sign of the divisor, `Div` rounds towards zero: the rest is subtracted first.
                 Expr::FloorDiv(a, b @ Dim::Const(1..)) => {
                     let (a, b) = (self.size(a)?, self.size(b)?);
-                    let rest = self.op("Mod", &[a, b])?;
-                    let multiple = self.op("Sub", &[a, rest])?;
-                    self.op("Div", &[multiple, b])?
+                    let rest = self.op(op::Mod, &[a, b])?;
+                    let multiple = self.op(op::Sub, &[a, rest])?;
+                    self.op(op::Div, &[multiple, b])?
                 }
                 Expr::Mod(a, b @ Dim::Const(1..)) => {
                     let (a, b) = (self.size(a)?, self.size(b)?);
-                    self.op("Mod", &[a, b])?
+                    self.op(op::Mod, &[a, b])?
                 }
                 Expr::FloorDiv(..) | Expr::Mod(..) => return None,
-                Expr::Min(operands) => self.all("Min", &operands)?,
-                Expr::Max(operands) => self.all("Max", &operands)?,
+                Expr::Min(operands) => self.all(op::Min, &operands)?,
+                Expr::Max(operands) => self.all(op::Max, &operands)?,
             },
         };
         self.sizes.insert(dim, value);

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::executor::{Feed, Output};
 use crate::onnx::{NODE_KEY, OnnxFile, torch};
+use crate::op;
 use crate::program::{Arg, Body, Call, Program};
 use crate::tensor::DType;
 
@@ -132,7 +133,7 @@ impl Branches {
 }
 
 fn is_if(node: &NodeProto) -> bool {
-    node.op_type() == "If" && node.domain().is_empty()
+    node.op_type() == op::If && node.domain().is_empty()
 }
 
 /// What a node is called, in the program if `places` has it, and where it stands.

@@ -4,6 +4,7 @@
 //! middle between two codes becomes either. Such a difference is one step and not a mistake.
 
 use crate::ir::{Attr, Def, Graph, Node, ValueId};
+use crate::op;
 use crate::ops::{Traits, traits};
 use crate::tensor::DType;
 
@@ -15,10 +16,10 @@ pub(super) fn step(graph: &Graph, value: ValueId) -> Option<f64> {
         let node = graph.nodes.find(node).filter(|node| node.domain.is_empty())?;
         let input = |index: usize| node.inputs.get(index).copied().flatten();
         match node.op.as_str() {
-            "DequantizeLinear" if !integers(graph, input(0)?) => return None,
-            "DequantizeLinear" => return largest(graph, input(1)?),
-            "QuantizeLinear" => return integers(graph, at).then_some(1.0),
-            "Cast" if widens(graph, node, input(0)?) => {}
+            op::DequantizeLinear if !integers(graph, input(0)?) => return None,
+            op::DequantizeLinear => return largest(graph, input(1)?),
+            op::QuantizeLinear => return integers(graph, at).then_some(1.0),
+            op::Cast if widens(graph, node, input(0)?) => {}
             // Its results differ by no more than its first operand does.
             _ if traits(node).has_any(Traits::MOVES.with(Traits::NONEXPANSIVE)) => {}
             _ => return None,

@@ -13,6 +13,7 @@ use super::{Extent, Port, Signature};
 use crate::diagnose::{Code, Diagnostic};
 use crate::meta::Implied;
 use crate::onnx::OnnxFile;
+use crate::op;
 use crate::ops::{Traits, traits_of};
 use crate::sizes::{Constraints, Sizes};
 use crate::sym::{Dim, SymId, Symbols};
@@ -92,7 +93,7 @@ fn tables(graph: &GraphProto) -> FxHashMap<&str, i64> {
     let mut found: FxHashMap<&str, i64> = FxHashMap::default();
     for node in graph.node.iter().filter(|node| node.domain().is_empty()) {
         // Its results have the elements of its first operand.
-        if node.op_type() == "Cast" || traits_of("", node.op_type()).has(Traits::MOVES) {
+        if node.op_type() == op::Cast || traits_of("", node.op_type()).has(Traits::MOVES) {
             let from = node.input.first().and_then(|first| holds.get(first.as_str()).copied());
             if let Some((input, output)) = from.zip(node.output.first()) {
                 holds.insert(output, input);
@@ -110,7 +111,7 @@ fn tables(graph: &GraphProto) -> FxHashMap<&str, i64> {
 
 /// The indices of a `Gather` from a weight, and the extent that they stay below.
 fn gathered<'n>(node: &'n NodeProto, weights: &FxHashMap<&str, &[i64]>) -> Option<(&'n str, i64)> {
-    if !["Gather", "GatherElements"].contains(&node.op_type()) {
+    if ![op::Gather, op::GatherElements].contains(&node.op_type()) {
         return None;
     }
     let dims = weights.get(node.input.first()?.as_str())?;

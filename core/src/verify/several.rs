@@ -12,6 +12,7 @@ use super::report::Verification;
 use super::run::{self, Options};
 use crate::diagnose::Diagnostic;
 use crate::onnx::OnnxFile;
+use crate::op;
 use crate::ops::{Traits, traits_of};
 use crate::tensor::LazyTensor;
 
@@ -74,7 +75,7 @@ const STEPS: usize = 3;
 pub(super) fn draws(file: &OnnxFile) -> bool {
     let is_random = |node: &NodeProto| {
         // A dropout draws in training only.
-        let idle = node.op_type() == "Dropout" && node.input.get(2).is_none_or(String::is_empty);
+        let idle = node.op_type() == op::Dropout && node.input.get(2).is_none_or(String::is_empty);
         !idle && traits_of(node.domain(), node.op_type()).has(Traits::RANDOM)
     };
     let main = file.graph().into_iter().flat_map(|graph| &graph.node);

@@ -8,6 +8,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::ir::{Def, Graph, NodeId, ValueId};
+use crate::op;
 use crate::ops::{Elements, Tensor};
 use crate::tensor::{DType, LazyTensor};
 
@@ -17,8 +18,8 @@ pub(super) fn sort(graph: &Graph, opset: i64, mut value: ValueId) -> Option<(Nod
         let Def::Node(id, output) = graph.values[value].def else { return None };
         let node = graph.nodes.find(id).filter(|node| node.domain.is_empty())?;
         match (node.op.as_str(), output) {
-            ("TopK", 1) => return Some((id, node.at(opset).int("axis")?)),
-            ("Cast", 0) => value = node.inputs.first().copied().flatten()?,
+            (op::TopK, 1) => return Some((id, node.at(opset).int("axis")?)),
+            (op::Cast, 0) => value = node.inputs.first().copied().flatten()?,
             _ => return None,
         }
     }
@@ -28,7 +29,7 @@ pub(super) fn sort(graph: &Graph, opset: i64, mut value: ValueId) -> Option<(Nod
 pub(super) fn is_sorted_by(graph: &Graph, value: ValueId, node: NodeId) -> bool {
     let Def::Node(id, 0) = graph.values[value].def else { return false };
     let selected = || {
-        let gather = graph.nodes.find(id).filter(|n| n.domain.is_empty() && n.op == "GatherElements")?;
+        let gather = graph.nodes.find(id).filter(|n| n.domain.is_empty() && n.op == op::GatherElements)?;
         let indices = gather.inputs.get(1).copied().flatten()?;
         Some(matches!(graph.values[indices].def, Def::Node(id, 1) if id == node))
     };

@@ -1,6 +1,7 @@
 //! Integers that grow by the same step along each axis, as positions in a sequence do.
 
 use crate::ir::{Attr, Def, Graph, Node, Shape, ValueId};
+use crate::op;
 use crate::sym::{Dim, Symbols};
 use crate::tensor::DType;
 
@@ -43,10 +44,10 @@ impl Affine {
     /// By how much the greater operand of a comparison is ahead: the comparison holds where this is 0 or more.
     pub(super) fn lead(graph: &Graph, symbols: &mut Symbols, node: &Node, output: ValueId) -> Option<Self> {
         let (less, or_equal) = match node.op.as_str() {
-            "Less" => (true, false),
-            "LessOrEqual" => (true, true),
-            "Greater" => (false, false),
-            "GreaterOrEqual" => (false, true),
+            op::Less => (true, false),
+            op::LessOrEqual => (true, true),
+            op::Greater => (false, false),
+            op::GreaterOrEqual => (false, true),
             _ => return None,
         };
         let [Some(a), Some(b)] = node.inputs[..] else { return None };
@@ -91,8 +92,8 @@ impl Affine {
     pub(super) fn arranged(&self, graph: &Graph, node: &Node) -> Option<Self> {
         let output = node.outputs.first().copied().flatten()?;
         let steps = match node.op.as_str() {
-            "Identity" | "Expand" => self.steps.clone(),
-            "Unsqueeze" => {
+            op::Identity | op::Expand => self.steps.clone(),
+            op::Unsqueeze => {
                 let rank = dims(graph, output)?.len();
                 let axes = unsqueezed(graph, node, rank)?;
                 let mut own = self.steps.iter().copied();
@@ -178,27 +179,27 @@ fn made(graph: &Graph, symbols: &mut Symbols, value: ValueId, depth: usize) -> O
     let node = maker(graph, value)?;
     let input = |at: usize| node.inputs.get(at).copied().flatten();
     match node.op.as_str() {
-        "Range" => {
+        op::Range => {
             let only = |value: ValueId| match graph.shape_value(value)?[..] {
                 [only] => Some(only),
                 _ => None,
             };
             Some(Affine { base: only(input(0)?)?, steps: vec![only(input(2)?)?.as_const()?] })
         }
-        "Add" | "Sub" => {
+        op::Add | op::Sub => {
             let (a, b) = (input(0)?, input(1)?);
             fits(graph, a, value)?;
             fits(graph, b, value)?;
-            let times = if node.op == "Add" { 1 } else { -1 };
+            let times = if node.op == op::Add { 1 } else { -1 };
             let (a, b) = (followed(graph, symbols, a, depth)?, followed(graph, symbols, b, depth)?);
             a.with(&b, times, symbols)
         }
-        "Cast" if node.attr("to").is_some_and(|to| matches!(to, Attr::Int(_))) => {
+        op::Cast if node.attr("to").is_some_and(|to| matches!(to, Attr::Int(_))) => {
             followed(graph, symbols, input(0)?, depth)
         }
         _ => {
             let x = input(0)?;
-            if node.op == "Expand" {
+            if node.op == op::Expand {
                 fits(graph, x, value)?;
             }
             followed(graph, symbols, x, depth)?.arranged(graph, node)

@@ -1,6 +1,7 @@
 //! Gives each value that a body returns a definition of its own.
 
 use crate::ir::{BlockId, Def, Graph, NodeId, ValueId};
+use crate::op;
 
 /// Puts an `Identity` where the body of a `Scan` returns an input of its own. ONNX allows it, but ONNX Runtime 1.31
 /// hands out memory then that nothing was written to.
@@ -8,7 +9,7 @@ pub fn apart(graph: &mut Graph) {
     let scans: Vec<NodeId> = graph
         .nodes
         .iter()
-        .filter(|(_, node)| node.block.is_some() && node.is("Scan"))
+        .filter(|(_, node)| node.block.is_some() && node.is(op::Scan))
         .map(|(id, _)| id)
         .collect();
     for scan in scans {
@@ -46,7 +47,7 @@ fn copied(graph: &mut Graph, node: NodeId, block: BlockId, must: impl Fn(&Graph,
     let origin = graph.nodes[node].origin;
     for place in places {
         let Some(value) = returned.get_mut(place) else { continue };
-        let copy = graph.append(block, "", "Identity", [Some(*value)], Vec::new(), 1, origin);
+        let copy = graph.append(block, "", op::Identity, [Some(*value)], Vec::new(), 1, origin);
         if let Some(made) = graph.nodes[copy].outputs.first().copied().flatten() {
             graph.values[made].ty = graph.values[*value].ty.clone();
             *value = made;

@@ -1,6 +1,7 @@
 //! Turns `Constant` nodes of tensors into initializers, so that constants have one form.
 
 use crate::ir::{Attr, Graph, NodeId};
+use crate::op;
 
 /// Replaces the `Constant` nodes of `graph` that hold tensors with initializers, and returns their number. Outputs of a graph
 /// stay nodes, and so do attributes that only the call of a function defines.
@@ -12,7 +13,7 @@ pub fn constants(graph: &mut Graph) -> usize {
         let (Some(Attr::Tensor(tensor)), [Some(value)]) = (data.attr("value"), &data.outputs[..]) else {
             continue;
         };
-        if !data.is("Constant") || graph.is_returned(*value) {
+        if !data.is(op::Constant) || graph.is_returned(*value) {
             continue;
         }
         let (value, tensor) = (*value, tensor.clone());

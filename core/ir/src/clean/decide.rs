@@ -1,6 +1,7 @@
 //! Branches and loops whose control flow is known.
 
 use crate::ir::{Attr, BlockId, Def, Graph, NodeId, ValueId};
+use crate::op;
 use crate::tensor::{DType, LazyTensor};
 
 /// Inlines the branches that are taken and the bodies of loops that run once, and hoists loop-invariant carried
@@ -14,9 +15,9 @@ pub(super) fn graph(graph: &mut Graph) -> usize {
         if data.block.is_none() {
             continue;
         }
-        count += usize::from(if data.is("If") {
+        count += usize::from(if data.is(op::If) {
             branch(graph, node).is_some()
-        } else if data.is("Loop") {
+        } else if data.is(op::Loop) {
             hand_on(graph, node);
             once(graph, node).or_else(|| never(graph, node)).is_some()
         } else {
@@ -30,7 +31,7 @@ pub(super) fn graph(graph: &mut Graph) -> usize {
 fn number(graph: &Graph, value: ValueId) -> Option<i64> {
     let data = match graph.values[value].def {
         Def::Node(node, 0) => match graph.nodes[node].attr("value") {
-            Some(Attr::Tensor(data)) if graph.nodes[node].is("Constant") => data,
+            Some(Attr::Tensor(data)) if graph.nodes[node].is(op::Constant) => data,
             _ => return None,
         },
         _ => graph.initializer(value).filter(|_| !graph.is_weight(value))?,
@@ -93,7 +94,7 @@ fn once(graph: &mut Graph, node: NodeId) -> Option<()> {
     for scanned in returned.iter_mut().skip(carried.len()) {
         let axes = graph.add_initializer(None, axis.clone());
         let stacked =
-            graph.append(body, "", "Unsqueeze", [Some(*scanned), Some(axes)], Vec::new(), 1, origin);
+            graph.append(body, "", op::Unsqueeze, [Some(*scanned), Some(axes)], Vec::new(), 1, origin);
         *scanned = graph.nodes[stacked].outputs.first().copied().flatten()?;
     }
     inline(graph, node, body, &returned)

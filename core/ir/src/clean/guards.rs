@@ -7,6 +7,7 @@
 
 use super::affine::{Affine, dims, fits, maker};
 use crate::ir::{Attr, Def, Graph, NodeId, ValueId};
+use crate::op;
 use crate::ops::{Traits, traits};
 use crate::sym::{Dim, Symbols};
 
@@ -30,7 +31,7 @@ pub(super) fn graph(graph: &mut Graph, symbols: &mut Symbols) -> usize {
 /// The output of a choice that always takes the same value, and this value.
 fn idle(graph: &Graph, symbols: &mut Symbols, node: NodeId) -> Option<(ValueId, ValueId)> {
     let data = &graph.nodes[node];
-    if !data.is("Where") {
+    if !data.is(op::Where) {
         return None;
     }
     let ([Some(condition), Some(kept), Some(_)], [Some(output)]) = (&data.inputs[..], &data.outputs[..])
@@ -57,10 +58,10 @@ fn idle(graph: &Graph, symbols: &mut Symbols, node: NodeId) -> Option<(ValueId, 
 
 /// `bias` of `ReduceMax(bias, -1) == 0`.
 fn greatest_is_zero(graph: &Graph, condition: ValueId) -> Option<ValueId> {
-    let equal = maker(graph, condition).filter(|node| node.is("Equal"))?;
+    let equal = maker(graph, condition).filter(|node| node.is(op::Equal))?;
     let [Some(a), Some(b)] = equal.inputs[..] else { return None };
     let greatest = if number(graph, b) == Some(0.0) { a } else { (number(graph, a)? == 0.0).then_some(b)? };
-    let reduction = maker(graph, greatest).filter(|node| node.is("ReduceMax"))?;
+    let reduction = maker(graph, greatest).filter(|node| node.is(op::ReduceMax))?;
     let bias = reduction.inputs.first().copied().flatten()?;
     let axes: Vec<i64> = match (reduction.inputs.get(1).copied().flatten(), reduction.attr("axes")) {
         (Some(axes), _) => graph.shape_value(axes)?.into_iter().map(Dim::as_const).collect::<Option<_>>()?,
@@ -73,7 +74,7 @@ fn greatest_is_zero(graph: &Graph, condition: ValueId) -> Option<ValueId> {
 
 /// `mask` of `Where(mask, 0, low)`, where `low` is below 0.
 fn zero_where(graph: &Graph, bias: ValueId) -> Option<ValueId> {
-    let choice = maker(graph, bias).filter(|node| node.is("Where"))?;
+    let choice = maker(graph, bias).filter(|node| node.is(op::Where))?;
     let [Some(mask), Some(open), Some(closed)] = choice.inputs[..] else { return None };
     (number(graph, open)? == 0.0 && number(graph, closed)? < 0.0).then_some(mask)
 }
@@ -98,7 +99,7 @@ fn conjuncts(
     let input = |at: usize| node.inputs.get(at).copied().flatten();
     let op = node.op.as_str();
     match op {
-        "And" => {
+        op::And => {
             for at in 0..2 {
                 fits(graph, input(at)?, mask)?;
                 conjuncts(graph, symbols, input(at)?, depth, found)?;
@@ -110,7 +111,7 @@ fn conjuncts(
         }
         _ => {
             let x = input(0)?;
-            if op == "Expand" {
+            if op == op::Expand {
                 fits(graph, x, mask)?;
             }
             let mut inner = Vec::new();

@@ -1,6 +1,7 @@
 //! Sizes with known values.
 
 use crate::ir::{Graph, NodeId, Type, ValueId};
+use crate::op;
 use crate::ops::Folding;
 use crate::sym::Dim;
 use crate::tensor::{DType, LazyTensor};
@@ -27,7 +28,7 @@ pub(super) fn sizes(graph: &mut Graph, folding: &mut Folding) -> usize {
 fn constant(graph: &Graph, node: NodeId) -> Option<(ValueId, LazyTensor)> {
     let data = &graph.nodes[node];
     let [Some(output)] = data.outputs[..] else { return None };
-    let plain = data.domain.is_empty() && data.op != "Constant" && data.blocks().next().is_none();
+    let plain = data.domain.is_empty() && data.op != op::Constant && data.blocks().next().is_none();
     if !plain || graph.values[output].uses().is_empty() || graph.is_returned(output) {
         return None;
     }

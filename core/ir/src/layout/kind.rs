@@ -1,6 +1,7 @@
 //! How operators depend on axes.
 
 use crate::ir::{Graph, Node, NodeId, ValueId};
+use crate::op;
 use crate::ops::{Axes, Traits, lookup};
 use crate::sym::Dim;
 
@@ -52,7 +53,7 @@ impl Kind {
             || traits.has(Traits::QUANTIZES) && others().all(|v| rank_of(graph, *v) == Some(0));
         // Another layout is another order in which elements are added; a nearest `Resize` copies them.
         let in_order = traits.has(Traits::ACCUMULATES)
-            && !(node.is("Resize") && attributes.text("mode") == Some("nearest"));
+            && !(node.is(op::Resize) && attributes.text("mode") == Some("nearest"));
         let keeps_rank = attributes.int("keepdims").is_none_or(|n| n == 1);
         let kind = match op.axis_mapping() {
             _ if is_alone => Kind::Alone,
@@ -85,7 +86,7 @@ impl Kind {
     pub(super) fn transposes(&self, index: usize, op: &str) -> bool {
         match self {
             Kind::Pointwise => true,
-            Kind::Axis(_) => index == 0 || op == "Concat",
+            Kind::Axis(_) => index == 0 || op == op::Concat,
             _ => index == 0,
         }
     }
@@ -127,7 +128,7 @@ fn lists(graph: &Graph, node: &Node, places: &[(usize, usize)], rank: usize) -> 
     let mut found = Vec::new();
     // The elements belong to the axes that another input or attribute picks.
     let picks_axes =
-        node.attr("axes").is_some() || node.is("Pad") && node.inputs.get(3).is_some_and(Option::is_some);
+        node.attr("axes").is_some() || node.is(op::Pad) && node.inputs.get(3).is_some_and(Option::is_some);
     if picks_axes {
         return None;
     }

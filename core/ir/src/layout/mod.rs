@@ -14,6 +14,7 @@ mod region;
 mod rewrite;
 
 use crate::ir::Model;
+use crate::op;
 use crate::schedule::Sizes;
 use crate::tidy;
 
@@ -27,7 +28,7 @@ const ROUNDS: usize = 3;
 /// `sums` includes nodes whose results may differ in the last digits. The types of its values are known.
 pub fn layouts(model: &mut Model, sums: bool) -> usize {
     let (opset, mut count) = (model.opset(), 0);
-    if !model.graph.nodes.iter().any(|(_, node)| node.is("Transpose") && node.block.is_some()) {
+    if !model.graph.nodes.iter().any(|(_, node)| node.is(op::Transpose) && node.block.is_some()) {
         return 0;
     }
     for _ in 0..ROUNDS {

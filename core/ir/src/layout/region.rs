@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::kind::{Kind, is_single, rank_of};
 use crate::ir::{Def, Graph, NodeId, ValueId};
+use crate::op;
 use crate::schedule::Sizes;
 
 /// How often each node is asked again at most.
@@ -258,7 +259,7 @@ fn is_constant(graph: &Graph, mut value: ValueId) -> bool {
             Def::Node(maker, _) => {
                 let node = &graph.nodes[maker];
                 match node.inputs.first().copied().flatten() {
-                    Some(source) if node.is("Transpose") || node.is("Unsqueeze") => value = source,
+                    Some(source) if node.is(op::Transpose) || node.is(op::Unsqueeze) => value = source,
                     _ => return false,
                 }
             }
@@ -281,7 +282,7 @@ fn root(parent: &mut [u32], mut at: u32) -> u32 {
 fn is_transpose(graph: &Graph, node: NodeId, perm: &[usize]) -> bool {
     let node = &graph.nodes[node];
     let same = |axes: &[i64]| axes.iter().map(|axis| *axis as usize).eq(perm.iter().copied());
-    node.is("Transpose") && node.ints("perm").is_some_and(same)
+    node.is(op::Transpose) && node.ints("perm").is_some_and(same)
 }
 
 /// The permutation that undoes `perm`.

@@ -6,6 +6,7 @@ use super::kind::{Kind, is_single, rank_of};
 use super::region::{Region, inverse};
 use crate::diagnose::OriginId;
 use crate::ir::{Attr, Attribute, Graph, Model, NodeId, Shape, Type, ValueId};
+use crate::op;
 use crate::ops::infer::infer;
 use crate::sym::Symbols;
 use crate::tensor::{DType, LazyTensor};
@@ -84,7 +85,7 @@ impl Rewriting<'_> {
                         (0..*times).flat_map(|time| self.back.iter().map(move |axis| axis + time * rank));
                     let order: Vec<i64> = order.map(|place| place as i64).collect();
                     let (order, list) = (self.ints(&order, None), node.inputs[*place]);
-                    node.inputs[*place] = self.add("Gather", &[list, Some(order)], int("axis", 0), None);
+                    node.inputs[*place] = self.add(op::Gather, &[list, Some(order)], int("axis", 0), None);
                 }
             }
         }
@@ -124,7 +125,8 @@ impl Rewriting<'_> {
         }
         // Nodes that are transposed later read it until then, so the transpose may end up dead.
         let attributes = vec![permutation(&self.perm)];
-        let back = self.graph.append(self.graph.main(), "", "Transpose", [Some(made)], attributes, 1, origin);
+        let back =
+            self.graph.append(self.graph.main(), "", op::Transpose, [Some(made)], attributes, 1, origin);
         self.graph.move_before(back, self.node);
         if let Some(result) = self.graph.nodes[back].outputs.first().copied().flatten() {
             self.graph.values[result].ty = self.graph.values[value].ty.clone();
@@ -165,7 +167,7 @@ impl Rewriting<'_> {
                 Some(value)
             };
             let ty = whole.map(|whole| permuted(&self.graph.values[whole].ty, &self.back));
-            self.add("Transpose", &[whole], permutation(&self.back), ty)
+            self.add(op::Transpose, &[whole], permutation(&self.back), ty)
         };
         let made = made.unwrap_or(value);
         self.transposed.insert(value, made);
@@ -174,7 +176,7 @@ impl Rewriting<'_> {
 
     fn unsqueezed(&mut self, value: ValueId, axes: &[i64]) -> Option<ValueId> {
         let axes = self.ints(axes, None);
-        self.add("Unsqueeze", &[Some(value), Some(axes)], None, None)
+        self.add(op::Unsqueeze, &[Some(value), Some(axes)], None, None)
     }
 
     /// Adds a standard ONNX node and returns its output; infers its type unless `ty` is given.

@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::ir::{Attr, Attribute, Graph, ValueId};
+use crate::op;
 use crate::tensor::{LazyTensor, Source};
 
 /// Smaller ones are stored as they are: a node costs as much.
@@ -41,7 +42,7 @@ pub fn layouts(graph: &mut Graph) -> usize {
         let axes = Attribute { name: "perm".into(), value: Attr::Ints(axes.clone()) };
         let main = graph.main();
         let first = graph.order(main).next();
-        let node = graph.append(main, "", "Transpose", [Some(*kept)], vec![axes], 1, None);
+        let node = graph.append(main, "", op::Transpose, [Some(*kept)], vec![axes], 1, None);
         if let Some(first) = first {
             graph.move_before(node, first);
         }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use onnxport_core::diagnose::Frame;
 use onnxport_core::ir::{Attr, BlockId, Def, Function, Graph, Model, NodeId, Type, ValueId};
 use onnxport_core::onnx::{NODE_KEY, torch};
+use onnxport_core::op;
 use onnxport_core::ops::infer::{OLDEST_INFERRED, infer_all};
 use rustc_hash::FxHashMap;
 
@@ -62,7 +63,7 @@ impl<'m> Reader<'m, '_> {
         }
         for id in graph.order(block) {
             let node = &graph.nodes[id];
-            let constant = node.is("Constant").then(|| node.outputs.first().copied().flatten()).flatten();
+            let constant = node.is(op::Constant).then(|| node.outputs.first().copied().flatten()).flatten();
             match constant {
                 Some(value) if !graph.is_returned(value) => self.constant(value, id),
                 _ => {

@@ -3,6 +3,7 @@
 use super::super::edit::cast;
 use crate::ir::opset::MIN_OPSET;
 use crate::ir::{Attr, Attribute, Graph, NodeId, ValueId};
+use crate::op;
 use crate::ops::infer::infer;
 use crate::sym::{Dim, Symbols};
 use crate::tensor::{DType, LazyTensor};
@@ -12,36 +13,36 @@ type Edit = fn(&mut At<'_>) -> Option<Vec<NodeId>>;
 
 /// The edits by operator, each with the opset from which on it is not needed.
 const EDITS: &[(&str, i64, Edit)] = &[
-    ("CastLike", 15, cast_like),
-    ("Clip", 12, clip_without_least),
-    ("Constant", 12, constant_tensor),
-    ("Dropout", 12, without_ratio),
-    ("Hardmax", 13, last_axis),
-    ("LayerNormalization", 17, negative_axis),
-    ("Softmax", 13, last_axis),
-    ("LogSoftmax", 13, last_axis),
-    ("Max", 12, pairs),
-    ("Min", 12, pairs),
-    ("Pad", 18, pads_of_every_axis),
-    ("Pow", 12, exponent_like_base),
-    ("ReduceL1", 18, axes_to_attribute),
-    ("ReduceL2", 18, axes_to_attribute),
-    ("ReduceLogSum", 18, axes_to_attribute),
-    ("ReduceLogSumExp", 18, axes_to_attribute),
-    ("ReduceMax", 18, axes_to_attribute),
-    ("ReduceMean", 18, axes_to_attribute),
-    ("ReduceMin", 18, axes_to_attribute),
-    ("ReduceProd", 18, axes_to_attribute),
-    ("ReduceSum", 13, axes_to_attribute),
-    ("ReduceSumSquare", 18, axes_to_attribute),
-    ("Reshape", 14, no_zeros),
-    ("Resize", 18, sizes_of_every_axis),
-    ("Resize", 13, empty_operands),
-    ("RoiAlign", 16, continuous_boxes),
-    ("Split", 18, split_sizes),
-    ("Split", 13, split_to_attribute),
-    ("Squeeze", 13, axes_to_attribute),
-    ("Unsqueeze", 13, axes_to_attribute),
+    (op::CastLike, 15, cast_like),
+    (op::Clip, 12, clip_without_least),
+    (op::Constant, 12, constant_tensor),
+    (op::Dropout, 12, without_ratio),
+    (op::Hardmax, 13, last_axis),
+    (op::LayerNormalization, 17, negative_axis),
+    (op::Softmax, 13, last_axis),
+    (op::LogSoftmax, 13, last_axis),
+    (op::Max, 12, pairs),
+    (op::Min, 12, pairs),
+    (op::Pad, 18, pads_of_every_axis),
+    (op::Pow, 12, exponent_like_base),
+    (op::ReduceL1, 18, axes_to_attribute),
+    (op::ReduceL2, 18, axes_to_attribute),
+    (op::ReduceLogSum, 18, axes_to_attribute),
+    (op::ReduceLogSumExp, 18, axes_to_attribute),
+    (op::ReduceMax, 18, axes_to_attribute),
+    (op::ReduceMean, 18, axes_to_attribute),
+    (op::ReduceMin, 18, axes_to_attribute),
+    (op::ReduceProd, 18, axes_to_attribute),
+    (op::ReduceSum, 13, axes_to_attribute),
+    (op::ReduceSumSquare, 18, axes_to_attribute),
+    (op::Reshape, 14, no_zeros),
+    (op::Resize, 18, sizes_of_every_axis),
+    (op::Resize, 13, empty_operands),
+    (op::RoiAlign, 16, continuous_boxes),
+    (op::Split, 18, split_sizes),
+    (op::Split, 13, split_to_attribute),
+    (op::Squeeze, 13, axes_to_attribute),
+    (op::Unsqueeze, 13, axes_to_attribute),
 ];
 
 /// A node in its graph.
@@ -131,7 +132,7 @@ fn axes_to_attribute(at: &mut At<'_>) -> Option<Vec<NodeId>> {
         None => Vec::new(),
     };
     // An empty list of axes squeezes none, and no list squeezes all of size 1.
-    if axes.is_empty() && at.input(1).is_some() && at.graph.nodes[at.node].op == "Squeeze" {
+    if axes.is_empty() && at.input(1).is_some() && at.graph.nodes[at.node].op == op::Squeeze {
         return None;
     }
     if !axes.is_empty() {
@@ -210,15 +211,15 @@ fn sizes_of_every_axis(at: &mut At<'_>) -> Option<Vec<NodeId>> {
     if let Some(scales) = at.input(2) {
         let ones = vec![1f32; first].into_iter().flat_map(f32::to_le_bytes).collect::<Vec<u8>>();
         let ones = at.graph.add_initializer(None, LazyTensor::inline(DType::F32, vec![first as u64], ones));
-        let (node, all) = at.add("Concat", &[ones, scales], axis())?;
+        let (node, all) = at.add(op::Concat, &[ones, scales], axis())?;
         added.push(node);
         at.graph.set_input(at.node, 2, Some(all));
     } else {
         let (x, sizes) = (at.input(0)?, at.input(3)?);
         let (start, end) = (at.vector(&[0]), at.vector(&[first as i64]));
-        let (shape_of, shape) = at.add("Shape", &[x], Vec::new())?;
-        let (slice, front) = at.add("Slice", &[shape, start, end], Vec::new())?;
-        let (concat, all) = at.add("Concat", &[front, sizes], axis())?;
+        let (shape_of, shape) = at.add(op::Shape, &[x], Vec::new())?;
+        let (slice, front) = at.add(op::Slice, &[shape, start, end], Vec::new())?;
+        let (concat, all) = at.add(op::Concat, &[front, sizes], axis())?;
         added.extend([shape_of, slice, concat]);
         at.graph.set_input(at.node, 3, Some(all));
     }
@@ -278,7 +279,7 @@ fn cast_like(at: &mut At<'_>) -> Option<Vec<NodeId>> {
     }
     at.cut(1);
     at.set("to", Attr::Int(i64::from(to.onnx())));
-    at.graph.nodes[at.node].op = "Cast".into();
+    at.graph.nodes[at.node].op = op::Cast.into();
     None
 }
 
@@ -344,7 +345,7 @@ fn clip_without_least(at: &mut At<'_>) -> Option<Vec<NodeId>> {
     if at.input(1).is_none() && !at.dtype(0)?.is_float() {
         at.graph.set_input(at.node, 1, Some(most));
         at.cut(2);
-        at.graph.nodes[at.node].op = "Min".into();
+        at.graph.nodes[at.node].op = op::Min.into();
     }
     None
 }

@@ -21,15 +21,13 @@ use super::form::{Form, Plan, Site, older_forms, put};
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::ir::opset::{self, AttrDefault, MIN_OPSET, OpSchema};
 use crate::ir::{Attr, Attribute, Graph, Model, NodeId};
+use crate::ops::{self, Axes};
 use crate::sym::Symbols;
 use crate::tidy;
 use crate::valid;
 
 /// The depth to which forms are translated in turn.
 const DEEPEST: usize = 16;
-
-/// Before opset 13, these treat all axes from `axis` on as one.
-const FLATTENING: &[&str] = &["Hardmax", "LogSoftmax", "Softmax"];
 
 /// Translates `model`, of [`MIN_OPSET`], to an older opset, and returns the forms that it took.
 ///
@@ -148,10 +146,12 @@ impl Walk<'_> {
         }
     }
 
-    /// Refuses a node whose operator flattens axes below opset 13, unless it takes the last axis only.
+    /// Refuses a node whose operator treats all axes from `axis` on as one in this opset, unless it takes the last axis only.
     fn flattens(&mut self, node: NodeId) {
         let data = &self.graph.nodes[node];
-        if self.opset < 13 && FLATTENING.contains(&&*data.op) && data.int("axis") != Some(-1) {
+        let mapping = ops::lookup(&data.domain, &data.op).and_then(ops::Op::axis_mapping);
+        let flattens = matches!(mapping, Some(Axes::Along(since)) if self.opset < since);
+        if flattens && data.int("axis") != Some(-1) {
             let found = Diagnostic::error(Code::OPSET_LACKS, "flattens the axes from `axis` on");
             let found = match data.origin {
                 Some(origin) => found.at(origin),

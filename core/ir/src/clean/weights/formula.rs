@@ -2,6 +2,7 @@
 
 use super::reduce::{self, Reduction};
 use crate::ir::{Attr, Graph, Node, Shape, ValueId};
+use crate::op;
 use crate::ops::{Tensor, Traits, traits};
 use crate::tensor::{Binary, DType, LazyTensor, Transform, Unary};
 
@@ -27,26 +28,28 @@ pub(super) fn of(
     let unary = |operator| is_float(first.dtype).then(|| first.then(Transform::Unary(operator))).flatten();
     let keep = || attributes.flag("keepdims");
     let one = match node.op.as_str() {
-        "Add" => binary(Binary::Add),
-        "Sub" => binary(Binary::Sub),
-        "Mul" => binary(Binary::Mul),
-        "Div" => binary(Binary::Div),
-        "Neg" => unary(Unary::Neg),
-        "Sqrt" => unary(Unary::Sqrt),
-        "Reciprocal" => unary(Unary::Reciprocal),
-        "Cast" => cast(node, first),
-        "Transpose" => transposed(node, first),
-        "Expand" => first.expand(&shape(0)?),
-        "Slice" => sliced(first, [ints(1), ints(2), ints(3), ints(4)], inputs.len()),
-        "Gather" => gathered(first, axis()?, inputs.get(1)?.as_ref()?),
-        "Concat" => {
+        op::Add => binary(Binary::Add),
+        op::Sub => binary(Binary::Sub),
+        op::Mul => binary(Binary::Mul),
+        op::Div => binary(Binary::Div),
+        op::Neg => unary(Unary::Neg),
+        op::Sqrt => unary(Unary::Sqrt),
+        op::Reciprocal => unary(Unary::Reciprocal),
+        op::Cast => cast(node, first),
+        op::Transpose => transposed(node, first),
+        op::Expand => first.expand(&shape(0)?),
+        op::Slice => sliced(first, [ints(1), ints(2), ints(3), ints(4)], inputs.len()),
+        op::Gather => gathered(first, axis()?, inputs.get(1)?.as_ref()?),
+        op::Concat => {
             let all: Option<Vec<LazyTensor>> = inputs.iter().cloned().collect();
             LazyTensor::concat(&all?, axis()?)
         }
-        "Split" => return split(first, axis()?, (0..node.outputs.len()).map(shape).collect::<Option<_>>()?),
-        "ReduceMean" => reduced(node, keep()?, first, inputs, Reduction::Mean),
-        "ReduceSum" => reduced(node, keep()?, first, inputs, Reduction::Sum),
-        "ReduceL2" => reduced(node, keep()?, first, inputs, Reduction::L2),
+        op::Split => {
+            return split(first, axis()?, (0..node.outputs.len()).map(shape).collect::<Option<_>>()?);
+        }
+        op::ReduceMean => reduced(node, keep()?, first, inputs, Reduction::Mean),
+        op::ReduceSum => reduced(node, keep()?, first, inputs, Reduction::Sum),
+        op::ReduceL2 => reduced(node, keep()?, first, inputs, Reduction::L2),
         _ if traits(node).has(Traits::RESHAPES) => first.reshape(&shape(0)?),
         _ => None,
     };

@@ -16,6 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ir::{Graph, Model, Node, NodeId, ValueId};
 use crate::name::Name;
+use crate::op;
 use crate::ops::{Limits, Local, Tensor, Traits, Value, evaluate, foldable, traits};
 use crate::tensor::{DType, LazyTensor};
 use crate::tidy;
@@ -162,7 +163,7 @@ fn keeps_form(node: &Node, given: &[Option<LazyTensor>], made: &[LazyTensor]) ->
     if has_codes {
         return !unpacks && floats.next().is_none();
     }
-    !node.is("Cast") || floats.all(|data| data.dtype.bits() <= widest)
+    !node.is(op::Cast) || floats.all(|data| data.dtype.bits() <= widest)
 }
 
 /// Groups nodes that share weights or read each other's outputs, in order.
@@ -255,7 +256,7 @@ fn name(graph: &Graph, id: NodeId) -> Option<Name> {
     let mut weights = node.inputs.iter().flatten().filter(|value| graph.is_weight(**value));
     let (value, name) = weights.find_map(|value| Some((*value, graph.values[*value].name.as_deref()?)))?;
     let is_matrix = graph.initializer(value).is_some_and(|data| data.shape.len() == 2);
-    Some(if is_matrix && node.is("Transpose") { tidy::transposed(name) } else { tidy::folded(name) })
+    Some(if is_matrix && node.is(op::Transpose) { tidy::transposed(name) } else { tidy::folded(name) })
 }
 
 /// Evaluates a small node.

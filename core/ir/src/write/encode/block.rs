@@ -5,6 +5,7 @@ use rustc_hash::FxHashSet;
 
 use super::{Encoder, Part, says};
 use crate::ir::{BlockId, Def, Literal, ValueNote};
+use crate::op;
 use crate::write::constants::{self, Held, entries};
 use crate::write::names::{GraphNames, Output};
 use crate::write::value_info::some;
@@ -159,7 +160,7 @@ fn identity(names: &GraphNames, output: &Output) -> NodeProto {
         input: vec![names.value(output.value).to_owned()],
         output: vec![output.name.to_string()],
         name: Some(format!("node_{}", output.name)),
-        op_type: Some("Identity".to_owned()),
+        op_type: Some(op::Identity.to_owned()),
         ..NodeProto::default()
     }
 }

@@ -18,6 +18,7 @@ use super::plan::{Plan, Weight};
 use super::value_info::{Types, some};
 use super::{WriteOptions, metadata};
 use crate::ir::{Attr, Def, Function, Graph, Model, ValueId, ValueNote};
+use crate::op;
 use block::Sink as _;
 use chunks::Encoded;
 
@@ -103,7 +104,7 @@ impl<'a> Encoder<'a> {
         let constants = constants.filter(|i| i.block == main || !self.model.origin.is_imported());
         let constants = constants.map(|initializer| NodeProto {
             output: vec![names.value(initializer.value).to_owned()],
-            op_type: Some("Constant".to_owned()),
+            op_type: Some(op::Constant.to_owned()),
             attribute: vec![self.attribute(&source, None, "value", &Attr::Tensor(initializer.data.clone()))],
             ..NodeProto::default()
         });

@@ -1462,6 +1462,52 @@ class PluginList(Command):
                 the command.
         """
 
+class PluginNew(Command):
+    def __call__(  # type: ignore[override]
+        self,
+        name: str,
+        *,
+        path: _Path | None = None,
+        kind: Literal["lowerings", "rules", "backend", "weights", "executor"] | None = None,
+        sdk: _Path | None = None,
+        json: bool | None = None,
+        quiet: bool | None = None,
+        verbose: int | None = None,
+        color: Literal["auto", "always", "never"] | None = None,
+        plugin_timeout: str | float | None = None,
+        config: _Path | bool | None = None,
+        no_config: bool | None = None,
+        preset: str | None = None,
+        unset: str | Sequence[str] | None = None,
+        print_config: bool | None = None,
+    ) -> Result:
+        """Create a plugin project.
+
+        Args:
+            name: The name of the plugin, of its crate and of its operators' namespace.
+            path: The folder to create, or an empty one [default: NAME].
+            kind: The kind of plugin.
+            sdk: The plugin SDK: the folder `plugin-sdk` of onnxport's sources, or the URL
+                of their git repository [default: a copy in the project of the sources that this
+                program was built with].
+            json: Print one JSON object instead of text.
+            quiet: Print only results and problems.
+            verbose: Show notes from plugins as well as warnings; repeat it for debug
+                messages.
+            color: When to use colours.
+            plugin_timeout: Time limit for one plugin call, in seconds; does not apply to
+                running a model.
+            config: Read options from this file instead of the nearest onnxport.toml in the
+                working directory or its parents, up to the root of the repository. Also read
+                from `ONNXPORT_CONFIG`.
+            no_config: Do not read options from a file.
+            preset: Also apply the file's [preset.NAME] tables, which override the others.
+                Also read from `ONNXPORT_PRESET`.
+            unset: Reset an option to its default, ignoring the file; can be repeated.
+            print_config: Print the effective options and their origins instead of running
+                the command.
+        """
+
 class Profile(Command):
     def __call__(  # type: ignore[override]
         self,

@@ -82,6 +82,16 @@ def test_a_plugin_that_is_not_there_is_an_error(tmp_path):
         onnxport.export(torch.nn.ReLU(), (X,), plugins=[tmp_path / "none.so"])
 
 
+def test_the_project_of_a_plugin_is_created(tmp_path):
+    made = onnxport.plugin_new("mylib", path=tmp_path / "mine", kind="rules")
+    assert (tmp_path / "mine" / "Cargo.toml").is_file()
+    assert made.folder == str(tmp_path / "mine")
+    assert made.next[1] == "cargo test"
+    with pytest.raises(onnxport.Error, match="cannot be the name of a plugin"):
+        onnxport.plugin_new("My Plugin", path=tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+
+
 def test_plugins_are_listed_inspected_and_checked(library):
     listed = onnxport.plugin_list(plugin=library)
     known = {plugin["id"]: plugin for plugin in listed.plugins}

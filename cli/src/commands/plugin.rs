@@ -9,7 +9,8 @@ use clap::{Args, Subcommand};
 use onnxport_core::Host;
 use onnxport_core::host::{self, Absent, Manifest};
 use onnxport_requests::plugin::{
-    LibraryInfo, PluginCheckRequest, PluginInfo, PluginInfoRequest, PluginListRequest, PluginsFound,
+    LibraryInfo, PluginCheckRequest, PluginInfo, PluginInfoRequest, PluginListRequest, PluginNewRequest,
+    PluginsFound,
 };
 use onnxport_requests::{Hosted, Request};
 use serde_json::Value;
@@ -39,7 +40,7 @@ pub(crate) enum Command {
     #[command(hide = true)]
     Serve,
     /// Create a plugin project
-    New(new::Arguments),
+    New(PluginNewRequest),
 }
 
 impl From<Command> for Arguments {
@@ -56,7 +57,7 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
         Command::Check(request) => check::run(request, progress),
         Command::Probe(arguments) => check::probe(arguments),
         Command::Serve => plugins::serve(),
-        Command::New(arguments) => new::run(arguments),
+        Command::New(request) => new::run(request, progress),
     }
 }
 

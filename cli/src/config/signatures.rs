@@ -29,6 +29,7 @@ const CALLED: &[(&str, &str)] = &[
     ("plugin check", "PluginCheck"),
     ("plugin info", "PluginInfo"),
     ("plugin list", "PluginList"),
+    ("plugin new", "PluginNew"),
     ("profile", "Profile"),
     ("report", "Report"),
     ("rules", "Rules"),
@@ -188,8 +189,8 @@ fn signatures_are_those_of_the_command_line() {
 fn keywords_are_the_properties_of_requests() {
     use onnxport_requests::{
         BenchRequest, DiffRequest, DrawRequest, ExplainRequest, Hosted, LlmRequest, OpsRequest,
-        OptimizeRequest, PluginCheckRequest, PluginInfoRequest, PluginListRequest, ReportRequest,
-        RulesRequest, RunRequest, object,
+        OptimizeRequest, PluginCheckRequest, PluginInfoRequest, PluginListRequest, PluginNewRequest,
+        ReportRequest, RulesRequest, RunRequest, object,
     };
 
     let mut cli = Cli::command();
@@ -206,6 +207,7 @@ fn keywords_are_the_properties_of_requests() {
         ("plugin check", object::properties::<PluginCheckRequest>()),
         ("plugin info", object::properties::<PluginInfoRequest>()),
         ("plugin list", object::properties::<Hosted<PluginListRequest>>()),
+        ("plugin new", object::properties::<PluginNewRequest>()),
         ("bisect", object::properties::<crate::commands::bisect::Arguments>()),
         ("check", object::properties::<crate::commands::check::Arguments>()),
         ("convert", object::properties::<crate::commands::convert::Arguments>()),

@@ -236,6 +236,21 @@
 //! # }
 //! ```
 //!
+//! ```
+//! use onnxport_core::{Host, Report};
+//! use onnxport_requests::{PluginNewRequest, Request};
+//!
+//! # fn main() -> Result<(), Report> {
+//! # let folder = tempfile::tempdir().unwrap();
+//! # let path = Some(folder.path().join("mylib"));
+//! let request = PluginNewRequest { path, ..PluginNewRequest::new("mylib") };
+//! let project = request.run(&Host::new(&[])?, &mut ())?;
+//! println!("{} builds {}", project.folder.display(), project.library.display());
+//! assert!(project.folder.join("Cargo.toml").is_file());
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! A [pipeline](onnxport_core::Pipeline) takes stages of the caller:
 //!
 //! ```
@@ -342,7 +357,7 @@ pub use llm::{Exported, LlmRequest};
 pub use ops::OpsRequest;
 pub use optimize::{OptimizeRequest, Optimized};
 pub use package::{PackageRequest, Packaged};
-pub use plugin::{PluginCheckRequest, PluginInfoRequest, PluginListRequest};
+pub use plugin::{PluginCheckRequest, PluginInfoRequest, PluginListRequest, PluginNewRequest};
 pub use plugins::Plugins;
 pub use profile::{ProfileRequest, Profiled};
 pub use progress::{Deadline, Progress};

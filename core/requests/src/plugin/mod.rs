@@ -1,8 +1,9 @@
-//! Listing, inspecting and checking plugins.
+//! Listing, inspecting, checking and creating plugins.
 
 mod check;
 mod info;
 mod list;
+mod new;
 
 use std::path::Path;
 
@@ -14,6 +15,7 @@ use serde::Serialize;
 pub use check::PluginCheckRequest;
 pub use info::{LibraryInfo, PluginInfoRequest};
 pub use list::{PluginListRequest, PluginsFound};
+pub use new::{PluginKind, PluginNewRequest};
 
 /// A plugin.
 #[derive(Clone, Debug, JsonSchema, Serialize)]

@@ -42,7 +42,7 @@ fn group_query_attention(
         node = node.maybe(None).maybe(None).input(sinks);
     }
     if cos.is_some() {
-        node = node.int("do_rotary", 1).int("rotary_interleaved", i64::from(interleaved));
+        node = node.do_rotary(1).rotary_interleaved(i64::from(interleaved));
     }
     node = node.num_heads(num_heads).kv_num_heads(kv_num_heads).scale(scale);
     if window > 0 {

@@ -43,7 +43,7 @@ fn grid_sampler(
 /// reflection of coordinates beyond 2^25 starts at -1 in f32.
 fn finite(cx: &Lower, grid: Value, padding: &str) -> Value {
     if padding == "reflection" {
-        let small = cx.less(cx.abs(grid), (1 << 25) as f64);
+        let small = cx.less(cx.abs(grid), f64::from(1 << 25));
         return cx.select(small, grid, -1.0);
     }
     cx.clamp(cx.select(cx.is_nan(grid), -1.0, grid), -16.0, 16.0)

@@ -68,8 +68,10 @@ class Rotary:
         size, dtype = query.shape[-1], query.dtype
         name = id(forward), rest, id(function), size, dtype
         if name not in self.tables:
-            self.tables[name] = self._probed(function, forward, rest, size, dtype)
-        return self.tables[name]
+            # A function may expect other shapes than those of a probe.
+            with contextlib.suppress(IndexError, RuntimeError, TypeError, ValueError):
+                self.tables[name] = self._probed(function, forward, rest, size, dtype)
+        return self.tables.setdefault(name)
 
     def _probed(self, function: Any, forward: Any, rest: Any, size: int, dtype: Any) -> Any:
         import torch

@@ -159,11 +159,20 @@ def test_a_rotation_that_the_operator_does_not_compute_stays_outside():
     def other(q, k, cos, sin):
         return tuple(x * cos[:, None] - half(x) * sin[:, None] for x in (q, k))
 
-    rotary = script.Rotary(torch.nn.Sequential(Turned()), 32)
-    forward = Turned().forward
+    turned = Turned()
+    forward = turned.forward
+    rotary = script.Rotary(torch.nn.Sequential(turned), 32)
     cos, _, interleaved = rotary._probed(rotation, forward, (), 16, torch.float32)
     assert (cos.shape, interleaved) == ((32, 8), False)
     assert rotary._probed(other, forward, (), 16, torch.float32) is None
+
+    def narrow(_q, _k, cos, _sin):
+        return cos.reshape(3, -1)
+
+    with rotary.call():
+        cos, sin = turned(torch.zeros(1, 1), torch.arange(4)[None])
+        assert rotary._table(narrow, cos, sin, torch.zeros(1, 2, 4, 16)) is None
+        assert rotary._table(rotation, cos, sin, torch.zeros(1, 2, 4, 16)) is not None
 
 
 def test_dependence_is_followed():

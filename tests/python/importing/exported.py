@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import sys
+import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from filelock import FileLock, Timeout
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -45,10 +47,16 @@ class Export:
         return CACHE / f"{self.name}.{self.way}.{self.opset}" / "model.onnx"
 
     def write(self) -> None:
-        """Export the module."""
+        """Export the module. Its folder appears when it is whole."""
+        with tempfile.TemporaryDirectory(dir=CACHE) as scratch:
+            part = Path(scratch) / "part"
+            part.mkdir()
+            self._export(part / self.path.name)
+            part.rename(self.path.parent)
+
+    def _export(self, path: Path) -> None:
         torch.manual_seed(0)
         module, args = self.build()
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         names = [f"in_{index}" for index in range(len(args))]
         axes: dict[str, object] = {}
         if self.dynamic and self.way == "dynamo":
@@ -65,7 +73,7 @@ class Export:
             torch.onnx.export(
                 module.eval(),
                 args,
-                str(self.path),
+                str(path),
                 dynamo=self.way == "dynamo",
                 opset_version=self.opset,
                 input_names=names,
@@ -258,15 +266,27 @@ def chosen(everything: bool) -> list[Export]:
 
 
 def write(models: list[Export]) -> list[Export]:
-    """Write what is missing and return what is there; say what cannot be exported."""
-    there = []
-    for export in models:
-        try:
-            if not export.path.exists():
-                export.write()
-            there.append(export)
-        except Exception as error:
-            print(f"{export.path.parent.name}: {str(error).splitlines()[:1]}", file=sys.stderr)
+    """Write what is missing and return what is there; say what cannot be exported.
+
+    Processes share the work: a model that another one is writing comes last.
+    """
+    CACHE.mkdir(parents=True, exist_ok=True)
+    failed = set()
+    left = models
+    for timeout in (0, -1):
+        busy = []
+        for export in left:
+            try:
+                with FileLock(f"{export.path.parent}.lock", timeout=timeout):
+                    if not export.path.exists():
+                        export.write()
+            except Timeout:
+                busy.append(export)
+            except Exception as error:
+                failed.add(export)
+                print(f"{export.path.parent.name}: {str(error).splitlines()[:1]}", file=sys.stderr)
+        left = busy
+    there = [export for export in models if export not in failed]
     ways = Counter(export.way for export in there)
     print(f"{len(there)} of {len(models)} models in {CACHE}: {dict(ways)}")
     return there

@@ -233,7 +233,10 @@ impl Driver<'_> {
         }
         for (name, input, spec, arg) in states {
             let Some(Bound::Value(input)) = scope.get(input) else { continue };
-            let Some(value) = self.output_value(scope, arg) else { continue };
+            let Some(value) = self.output_value(scope, arg) else {
+                lost.push(name.clone());
+                continue;
+            };
             let output = self.model.output_names.len();
             if options.provenance {
                 let own = arg.as_value().map(|val| program.body.values[val].name.as_str());

@@ -28,6 +28,7 @@ pub mod interpreter;
 pub mod ir;
 #[allow(clippy::indexing_slicing, reason = "places of nodes, and axes that are held against ranks")]
 pub mod layout;
+pub mod library;
 mod name;
 pub mod onnx;
 pub mod op;

@@ -115,7 +115,7 @@ impl Memory {
         let chosen = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
         let folder = match chosen {
             Some(folder) => folder,
-            None if cfg!(windows) => super::set("LOCALAPPDATA")?,
+            None if cfg!(windows) => onnxport_ir::library::stated("LOCALAPPDATA")?,
             None => env::home_dir().filter(|home| home.is_absolute())?.join(".cache"),
         };
         Some(Self { path: folder.join("onnxport").join(NAME) })

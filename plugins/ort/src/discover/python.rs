@@ -11,8 +11,9 @@ use std::thread;
 use std::time::Duration;
 
 use onnxport_ir::interpreter::Python;
+use onnxport_ir::library;
 
-use super::library_in;
+use super::STEM;
 use super::memory::{Answer, Key, Memory, Watched};
 
 /// How long an interpreter may think.
@@ -61,7 +62,7 @@ fn recall(python: &Path, memory: Option<&Memory>) -> Option<PathBuf> {
     let said = answer(python)?;
     let mut parts = said.split(|byte| *byte == 0).map(path);
     let package = parts.next().filter(|package| !package.as_os_str().is_empty());
-    let library = package.and_then(|package| library_in(&package.join("capi")));
+    let library = package.and_then(|package| library::newest_in(&package.join("capi"), STEM));
     if let Some((memory, key)) = memory.zip(key) {
         let choices = if is_script { version_files() } else { Vec::new() };
         let watched = parts.chain(choices).map(Watched::now).collect();
@@ -88,7 +89,7 @@ fn version_files() -> Vec<PathBuf> {
     const NAMES: [&str; 3] = [".python-version", ".tool-versions", "mise.toml"];
     let here = env::current_dir().unwrap_or_default();
     let home = env::home_dir().unwrap_or_default();
-    let root = super::set("PYENV_ROOT").unwrap_or_else(|| home.join(".pyenv"));
+    let root = library::stated("PYENV_ROOT").unwrap_or_else(|| home.join(".pyenv"));
     let folders = here.ancestors().chain([home.as_path()]);
     folders.flat_map(|folder| NAMES.map(|name| folder.join(name))).chain([root.join("version")]).collect()
 }

@@ -304,6 +304,10 @@ def gaps(newest: int) -> Iterator[str]:
             wrong.append(name)
     if wrong:
         yield f"lacks Mod 13 T={','.join(wrong)} fmod=1"
+    # The kernel takes another element for the largest one than NaN and infinity.
+    result = computed("LogSoftmax", 13, [np.array([1, np.nan, 2])])
+    if result is None or not np.isnan(result.numpy()).all():
+        yield "lacks LogSoftmax 13 T=f64"
     if not dropped():
         yield "lacks Dropout 13 training_mode !mask"
         yield "lacks Dropout 22 training_mode !mask"

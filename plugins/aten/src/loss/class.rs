@@ -4,7 +4,6 @@ use onnxport_sdk::prelude::*;
 
 use super::Reduction;
 use crate::matmul::swap_last;
-use crate::reduce::log_of_softmax;
 use crate::support::{scaled, shifted};
 
 /// `op`, one of ONNX's two losses, which expect a batch axis before the classes.
@@ -123,7 +122,7 @@ fn log_softmax(cx: &Lower, x: Value) -> Res<(Value, i64, i64)> {
     let Some(classes) = cx.dim(x, axis).as_const() else {
         return Err("the number of classes in `self` must be known".into());
     };
-    Ok((log_of_softmax(cx, x, axis as i64)?, axis as i64, classes))
+    Ok((cx.op(op::LogSoftmax).input(x).axis(axis as i64).one(), axis as i64, classes))
 }
 
 /// `x * weight` along the axis of the classes.

@@ -13,7 +13,6 @@ use onnxport_sdk::prelude::*;
 use crate::support::full;
 
 pub(crate) use norms::{matrix_norm, named_matrix_norm, vector_norm};
-pub(crate) use softmax::log_of_softmax;
 
 /// A reduction over `axes`, or over all axes where there are none. A 0-d operand is its own
 /// reduction; types that ONNX does not define it of compute in a wider one.

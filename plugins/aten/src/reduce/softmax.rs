@@ -14,20 +14,7 @@ fn softmax(cx: &Lower, x: Value, dim: Axis) -> Res<Value> {
 /// `x - log(sum(exp(x)))` along `dim`.
 #[lowering("aten.log_softmax.int", "aten._log_softmax.default", "aten.special_log_softmax.default")]
 fn log_softmax(cx: &Lower, x: Value, dim: Axis) -> Res<Value> {
-    let dtype = cx.result(0)?.dtype;
-    if dtype == DType::F64 && cx.rank(x)? > 0 {
-        return log_of_softmax(cx, cx.cast(x, dtype), dim.0 as i64);
-    }
     along(cx, op::LogSoftmax, x, dim)
-}
-
-/// `log(softmax(x))` along `axis`. ONNX Runtime's kernel for f64 loses NaN and infinities, as of 1.31.
-pub(crate) fn log_of_softmax(cx: &Lower, x: Value, axis: i64) -> Res<Value> {
-    if cx.dtype(x)? != DType::F64 {
-        return Ok(cx.op(op::LogSoftmax).input(x).axis(axis).one());
-    }
-    let centered = x - reduce(cx, op::ReduceMax, x, &[axis], true)?;
-    Ok(centered - cx.log(reduce(cx, op::ReduceSum, cx.exp(centered), &[axis], true)?))
 }
 
 /// `log(sum(exp(x)))` over `dim`.

@@ -30,6 +30,7 @@ mod older;
 mod onnx_nodes;
 mod op_sets;
 mod openvino;
+mod operator_names;
 mod operators;
 mod optimise;
 mod overloads;

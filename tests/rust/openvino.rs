@@ -1,4 +1,4 @@
-//! OpenVINO as an executor. Skipped where there is no library of it.
+//! OpenVINO as an executor. Skipped where its library is not installed.
 
 use std::fs;
 use std::path::Path;

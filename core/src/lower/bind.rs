@@ -172,7 +172,10 @@ impl<'p> Binder<'_, 'p> {
                     Some(Bound::Poisoned) => return Err(None),
                     None => {
                         let name = &self.body.values[*val].name;
-                        return self.mismatch(format!("no earlier call computes its argument `{name}`"));
+                        let message =
+                            format!("no call computes the argument `{name}` of `{}`", self.call.target);
+                        let lost = Diagnostic::error(Code::LOWER_ARGUMENT, message).at(self.call.origin);
+                        return Err(Some(Box::new(lost)));
                     }
                 }
             }

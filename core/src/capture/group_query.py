@@ -258,7 +258,6 @@ def rotates(model: Any, given: list[Any]) -> bool:
     import torch
 
     own = rotary[-1]
-    results: list[Any] = []
     with own.call(), given[2].fake_mode, torch.no_grad():
-        positional = depends(results, lambda: results.extend(model(*given)), given[2])
+        positional = depends(lambda: model(*given), given[2])
         return bool(own.tables) and not positional and not own.left

@@ -7,12 +7,14 @@ numbers, and is compared. The attention then gets queries and keys that are not 
 """
 
 import contextlib
+import functools
 import sys
 from collections.abc import Iterator
 from typing import Any
 
 # Tokens of the comparison.
 PROBED = 5
+Constant = str | int | float | bool | None
 
 
 class Rotary:
@@ -24,8 +26,8 @@ class Rotary:
 
     def __init__(self, model: Any, limit: int | None) -> None:
         self.limit, self.active = limit, False
-        # The results of rotary modules in this call, with the modules and further arguments.
-        self.made: list[tuple[Any, Any, tuple[Any, ...]]] = []
+        # The results of rotary modules in this call, with functions of positions that compute them.
+        self.made: list[tuple[Any, Any]] = []
         self.left: list[tuple[Any, Any, Any]] = []
         self.tables: dict[Any, Any] = {}
         for module in model.modules():
@@ -39,10 +41,16 @@ class Rotary:
     def _remembering(self, module: Any) -> Any:
         forward = module.forward
 
+        @functools.cache
+        def of_positions(*rest: Any, **more: Any) -> Any:
+            return lambda x, positions: forward(x, positions, *rest, **more)
+
         def remembering(x: Any, position_ids: Any, *rest: Any, **more: Any) -> Any:
             results = forward(x, position_ids, *rest, **more)
-            if self.active and isinstance(results, tuple) and not set(more) - {"layer_type"}:
-                self.made.append((results, forward, (*rest, *more.values())))
+            # Such as the type of the layer; a tensor could be one of the call.
+            constant = all(isinstance(one, Constant) for one in (*rest, *more.values()))
+            if self.active and constant and isinstance(results, tuple):
+                self.made.append((results, of_positions(*rest, **more)))
             return results
 
         return remembering
@@ -64,22 +72,21 @@ class Rotary:
         made = next((one for one in self.made if one[0][0] is cos and one[0][1] is sin), None)
         if made is None or self.limit is None:
             return None
-        _, forward, rest = made
-        size, dtype = query.shape[-1], query.dtype
-        name = id(forward), rest, id(function), size, dtype
-        if name not in self.tables:
+        probe = function, made[1], query.shape[-1], query.dtype
+        if probe not in self.tables:
             # A function may expect other shapes than those of a probe.
             with contextlib.suppress(IndexError, RuntimeError, TypeError, ValueError):
-                self.tables[name] = self._probed(function, forward, rest, size, dtype)
-        return self.tables.setdefault(name)
+                self.tables[probe] = self.probed(*probe)
+        return self.tables.setdefault(probe)
 
-    def _probed(self, function: Any, forward: Any, rest: Any, size: int, dtype: Any) -> Any:
+    def probed(self, function: Any, of_positions: Any, size: int, dtype: Any) -> Any:
+        """Return the tables with which the operator rotates as `function` does, or None."""
         import torch
         from torch.utils._python_dispatch import _disable_current_modes
 
         with _disable_current_modes(), torch.no_grad():
-            places = torch.arange(self.limit)[None]
-            cos, sin = forward(torch.zeros(1, 1, dtype=dtype), places, *rest)
+            positions = torch.arange(self.limit)[None]
+            cos, sin = of_positions(torch.zeros(1, 1, dtype=dtype), positions)
             random = torch.Generator().manual_seed(0)
             query, key = (torch.randn(1, heads, PROBED, size, generator=random) for heads in (2, 1))
             wanted = function(query, key, cos[:, :PROBED].float(), sin[:, :PROBED].float())
@@ -132,8 +139,8 @@ def rotated(x: Any, cos: Any, sin: Any, interleaved: bool) -> Any:
     return torch.cat([part, rest], -1)
 
 
-def depends(results: list[Any], run: Any, source: Any) -> bool:
-    """Tell whether tensors of `results`, which `run` fills, depend on the tensor `source`."""
+def depends(run: Any, source: Any) -> bool:
+    """Tell whether tensors that `run` returns depend on the tensor `source`."""
     from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils._pytree import tree_leaves
 
@@ -152,5 +159,5 @@ def depends(results: list[Any], run: Any, source: Any) -> bool:
             return out
 
     with Follow():
-        run()
+        results = tree_leaves(run())
     return any(id(one) in reached for one in results)

@@ -70,13 +70,21 @@ fn elu(c: &mut Call<'_>) -> Res<Vec<Value>> {
     floats(c, |x| bent(x, |x| alpha * x.exp_m1()))
 }
 
+/// `x` times the probability that a normal number is below it.
+pub(super) fn exact_gelu(x: f64) -> f64 {
+    0.5 * x * (1.0 + libm::erf(x * std::f64::consts::FRAC_1_SQRT_2))
+}
+
+/// The approximation of [`exact_gelu`] by `tanh`.
+pub(super) fn tanh_gelu(x: f64) -> f64 {
+    let scale = (2.0 / std::f64::consts::PI).sqrt();
+    0.5 * x * (1.0 + (scale * (x + 0.044_715 * x.powi(3))).tanh())
+}
+
 fn gelu(c: &mut Call<'_>) -> Res<Vec<Value>> {
     match c.text("approximate")? {
-        "none" => floats(c, |x| 0.5 * x * (1.0 + libm::erf(x * std::f64::consts::FRAC_1_SQRT_2))),
-        "tanh" => {
-            let scale = (2.0 / std::f64::consts::PI).sqrt();
-            floats(c, |x| 0.5 * x * (1.0 + (scale * (x + 0.044_715 * x.powi(3))).tanh()))
-        }
+        "none" => floats(c, exact_gelu),
+        "tanh" => floats(c, tanh_gelu),
         other => invalid!("unknown approximation `{other}`"),
     }
 }

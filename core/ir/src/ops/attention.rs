@@ -185,17 +185,51 @@ fn attention(c: &mut Call<'_>) -> Res<Vec<Value>> {
 
 /// Rotates pairs of elements by the angles with the given cosines and sines.
 fn rotary(c: &mut Call<'_>) -> Res<Vec<Value>> {
+    let x = heads(c, c.tensor(0)?, "num_heads")?;
+    let (cos, sin) = (c.tensor(1)?.floats()?, c.tensor(2)?.floats()?);
+    rotated(c, x, &cos, &sin, c.longs(3)?)
+}
+
+/// [`rotary`] of ONNX Runtime's own domain: a single position is that of the first step, and the heads may follow from the angles.
+pub(super) fn rotary_by_position(c: &mut Call<'_>) -> Res<Vec<Value>> {
+    if c.flag("is_packed_batching") || c.float_if_any("scale").is_some_and(|x| x != 1.0) {
+        return unsupported!("`is_packed_batching` and `scale`");
+    }
+    let (input, cosines) = (c.tensor(0)?, c.tensor(2)?);
+    let x = match *input.shape() {
+        [batch, steps, hidden] if !c.flag("num_heads") => {
+            let size = 2 * cosines.dim(1);
+            if size == 0 || !hidden.is_multiple_of(size) {
+                return invalid!("{hidden} elements do not make heads of {size}");
+            }
+            permuted(c, &input.reshaped(vec![batch, steps, hidden / size, size])?, &[0, 2, 1, 3])?
+        }
+        _ => heads(c, input, "num_heads")?,
+    };
+    let [batches, _, steps, _] = *x.shape() else { return invalid!("the input has not 4 axes") };
+    let ids = match c.longs(1)?.as_deref() {
+        Some([first]) => {
+            let line = (0..steps as i64).map(|step| first.saturating_add(step));
+            std::iter::repeat_n(line, batches).flatten().collect()
+        }
+        Some(ids) => ids.to_vec(),
+        None => return invalid!("input 1 is missing"),
+    };
+    let (cos, sin) = (cosines.floats()?, c.tensor(3)?.floats()?);
+    rotated(c, x, &cos, &sin, Some(ids))
+}
+
+/// `x`, `[batch, heads, steps, size]`, rotated by rows of the tables: those that `ids` names for each step of a batch, or one after
+/// the other. The result has the shape of input 0.
+fn rotated(c: &Call<'_>, x: Tensor, cos: &[f64], sin: &[f64], ids: Option<Vec<i64>>) -> Res<Vec<Value>> {
     let input = c.tensor(0)?;
-    let x = heads(c, input, "num_heads")?;
     let [batches, count, sequence, size] = *x.shape() else { return invalid!("the input has not 4 axes") };
-    let rotated = match usize::try_from(c.int("rotary_embedding_dim")?) {
-        Ok(0) => size,
-        Ok(n) if n <= size => n,
+    let rotated = match c.int_if_any("rotary_embedding_dim").map(usize::try_from) {
+        None | Some(Ok(0)) => size,
+        Some(Ok(n)) if n <= size => n,
         _ => return invalid!("more elements are rotated than there are"),
     };
     let half = rotated / 2;
-    let (cos, sin) = (c.tensor(1)?.floats()?, c.tensor(2)?.floats()?);
-    let ids = c.longs(3)?;
     let mut items = x.floats()?;
     c.count(x.shape())?;
     let interleaved = c.flag("interleaved");
@@ -205,9 +239,8 @@ fn rotary(c: &mut Call<'_>) -> Res<Vec<Value>> {
             Some(ids) => ids.get(batch * sequence + step).and_then(|id| usize::try_from(*id).ok()),
             None => Some(batch * sequence + step),
         };
-        let Some(angles) =
-            at.and_then(|at| cos.get(at * half..(at + 1) * half).zip(sin.get(at * half..(at + 1) * half)))
-        else {
+        let line = at.and_then(|at| Some(at.checked_mul(half)?..at.checked_add(1)?.checked_mul(half)?));
+        let Some(angles) = line.and_then(|line| cos.get(line.clone()).zip(sin.get(line))) else {
             return invalid!("there is no angle for position {step}");
         };
         for (index, (cos, sin)) in angles.0.iter().zip(angles.1).enumerate() {

@@ -107,7 +107,7 @@ impl Plan {
     }
 }
 
-fn conv(c: &mut Call<'_>) -> Res<Vec<Value>> {
+pub(super) fn conv(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let (x, weight) = (c.tensor(0)?, c.tensor(1)?);
     let plan = Plan::new(c, x.shape(), weight.shape())?;
     let mut out = plan.convolve(&x.floats()?, &weight.floats()?, 0.0, |sum, x, w| sum + x * w);

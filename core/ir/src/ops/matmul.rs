@@ -118,7 +118,7 @@ fn matmul_integer(c: &mut Call<'_>) -> Res<Vec<Value>> {
 }
 
 /// `alpha · A · B + beta · C`.
-fn gemm(c: &mut Call<'_>) -> Res<Vec<Value>> {
+pub(super) fn gemm(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let transposed = |index: usize, name: &str| -> Res<Tensor> {
         let x = c.tensor(index)?;
         match (x.rank(), c.flag(name)) {
@@ -198,12 +198,17 @@ pub(super) mod infer {
 
     use crate::ops::infer::broadcast::{onto, together};
     use crate::ops::infer::cx::{Cx, Shapes, one};
+    use crate::sym::Dim;
 
     /// `MatMul` of the inputs at `left` and `right`, with NumPy's rules.
     pub(in crate::ops) fn matmul(cx: &mut Cx<'_>, left: usize, right: usize) -> Option<Shapes> {
         cx.rank_from(left, 1)?;
         cx.rank_from(right, 1)?;
-        let (a, b) = (cx.dims(left)?, cx.dims(right)?);
+        product(cx, cx.dims(left)?, cx.dims(right)?)
+    }
+
+    /// The product of matrices of these extents, or stacks of them, with NumPy's rules.
+    pub(in crate::ops) fn product(cx: &mut Cx<'_>, a: &[Option<Dim>], b: &[Option<Dim>]) -> Option<Shapes> {
         let (a_batch, rows, inner) = match a {
             [] => return None,
             [n] => (&a[..0], None, *n),
@@ -222,7 +227,7 @@ pub(super) mod infer {
     }
 
     /// `Gemm`.
-    pub(super) fn gemm(cx: &mut Cx<'_>) -> Option<Shapes> {
+    pub(in crate::ops) fn gemm(cx: &mut Cx<'_>) -> Option<Shapes> {
         cx.rank(0, 2)?;
         cx.rank(1, 2)?;
         let at = |transposed: bool, first: usize| usize::from(transposed) ^ first;

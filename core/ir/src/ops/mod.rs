@@ -81,6 +81,7 @@ mod random;
 mod recurrent;
 mod reduce;
 pub mod resize;
+mod runtime;
 mod sample;
 mod sequence;
 mod signal;
@@ -248,6 +249,11 @@ families! {
     recurrent
     reduce
     resize
+    runtime::activations
+    runtime::attention
+    runtime::norms
+    runtime::products
+    runtime::quantized
     sample
     sequence
     signal

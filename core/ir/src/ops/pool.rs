@@ -187,7 +187,7 @@ fn max_unpool(c: &mut Call<'_>) -> Res<Vec<Value>> {
 }
 
 #[deny(clippy::arithmetic_side_effects)]
-mod infer {
+pub(super) mod infer {
     //! Shapes.
 
     use smallvec::smallvec;
@@ -198,7 +198,7 @@ mod infer {
     use crate::sym::Dim;
 
     /// `MaxPool`, `AveragePool` and `LpPool`; the indices of `MaxPool` have the shape of the output.
-    pub(super) fn pool(cx: &mut Cx<'_>) -> Option<Shapes> {
+    pub(in crate::ops) fn pool(cx: &mut Cx<'_>) -> Option<Shapes> {
         cx.rank_from(0, 3)?;
         let [n, c, spatial @ ..] = cx.dims(0)? else { return None };
         let kernel = kernel(cx, &[], spatial.len())?;
@@ -214,7 +214,7 @@ mod infer {
     }
 
     /// The pools over all spatial axes.
-    pub(super) fn global_pool(cx: &mut Cx<'_>) -> Option<Shapes> {
+    pub(in crate::ops) fn global_pool(cx: &mut Cx<'_>) -> Option<Shapes> {
         let [n, c, spatial @ ..] = cx.dims(0)? else { return None };
         one([*n, *c].into_iter().chain(spatial.iter().map(|_| Some(Dim::Const(1)))))
     }

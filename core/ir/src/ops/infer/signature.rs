@@ -5,14 +5,19 @@ use smallvec::{SmallVec, smallvec};
 use super::cx::{Cx, Types};
 use crate::ir::opset::{self, Formal, FormalKind, FormalType, OpSchema, TypeTag, formal};
 use crate::ir::{Shape, Type};
+use crate::op::microsoft;
 
 /// The types of every output of `cx.node`, without shapes.
 pub(super) fn types(cx: &Cx<'_>) -> Types {
     // A graph does not state the version of the smaller domains: the newest is used.
     let version = if cx.node.domain.is_empty() { cx.opset } else { i64::MAX };
-    match opset::lookup_read(&cx.node.domain, &cx.node.op, version) {
-        Ok(Some(schema)) => by_schema(cx, schema),
-        _ => smallvec![Type::Unknown; cx.node.outputs.len()],
+    let schema = match cx.node.domain.as_str() {
+        microsoft::DOMAIN => opset::runtime(&cx.node.op),
+        domain => opset::lookup_read(domain, &cx.node.op, version).ok().flatten(),
+    };
+    match schema {
+        Some(schema) => by_schema(cx, schema),
+        None => smallvec![Type::Unknown; cx.node.outputs.len()],
     }
 }
 

@@ -71,9 +71,9 @@ def test_a_decorator_overrides_only_when_it_says_so(tmp_path):
 
 
 def test_what_is_no_operator_and_no_function_is_refused():
-    with pytest.raises(TypeError, match="is no operator"):
+    with pytest.raises(TypeError, match="is not an operator"):
         functions.collect(Custom({print: lower_softcap}))
-    with pytest.raises(ValueError, match="is no operator"):
+    with pytest.raises(ValueError, match="is not an operator"):
         registry.lowering("softcap")(lower_softcap)
     with pytest.raises(TypeError, match="a lowering is a function"):
         registry.lowering("a::b")(3)

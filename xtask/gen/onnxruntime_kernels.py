@@ -81,7 +81,7 @@ compute bool in i64
 
 
 def element(name: str) -> str | None:
-    """Return `f32` for `tensor(float)`, and nothing for what is no tensor."""
+    """Return `f32` for `tensor(float)`, and nothing for what is not a tensor."""
     if not name.startswith("tensor("):
         return None
     name = bare(name)
@@ -108,7 +108,7 @@ class Question:
         self.variable, self.element_type = variable, element_type
 
     def typed(self, formal: defs.OpSchema.FormalParameter) -> int:
-        """Return the type of an input or output; 0 for what is no tensor."""
+        """Return the type of an input or output; 0 for what is not a tensor."""
         constraints = self.schema.type_constraints
         found = next((c for c in constraints if c.type_param_str == formal.type_str), None)
         if found is None:

@@ -46,7 +46,7 @@ DROPPED = {"device", "layout", "pin_memory", "memory_format", "non_blocking", "g
 
 
 class TraceError(Exception):
-    """Why a trace is no decomposition."""
+    """Why a trace is not a decomposition."""
 
 
 @dataclass(frozen=True)

@@ -154,7 +154,7 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // One that has ended is no error.
+        // One that has ended is not an error.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -29,7 +29,7 @@ impl Against {
     /// allow.
     ///
     /// # Errors
-    /// `OP710` for an input whose type is not declared, or that is no tensor, and for a rule that fits none.
+    /// `OP710` for an input whose type is not declared, or that is not a tensor, and for a rule that fits none.
     pub fn of_model(path: &Path, drawing: &Drawing) -> Result<Self, Diagnostic> {
         let file = OnnxFile::open(path)?;
         let signature = Signature::of(&file)?;

@@ -27,7 +27,7 @@ pub struct Options<'c> {
     /// The plugin that compares; without one, the host does.
     pub comparer: Option<&'c Chosen>,
     /// The weights are not those that the expected values were computed with: how far values are from
-    /// them is found out, and is no mistake.
+    /// them is found out, and is not a mistake.
     pub measure: bool,
     /// The tolerance of an output follows from the noise of its computation, where that is known.
     pub auto: bool,

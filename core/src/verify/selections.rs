@@ -33,7 +33,7 @@ pub struct Selection {
 impl Selection {
     /// How far two keys may be apart, relative to the larger one, where `rtol` is the user's choice for values.
     ///
-    /// Tolerances of values are no measure: in a lane of many keys that are close to each other, they would accept
+    /// Tolerances of values are not a measure: in a lane of many keys that are close to each other, they would accept
     /// an index that is off by one.
     pub(super) fn allowed(&self, rtol: Option<f64>) -> f64 {
         let rounding = match self.keys.dtype {

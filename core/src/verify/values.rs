@@ -20,7 +20,7 @@ fn below(random: &mut Random, end: i64) -> i64 {
 enum Change {
     /// Truth values are inverted, places are drawn, numbers change their sign where the program `branches` on them.
     Other { branches: bool },
-    /// Integers that are no places move on, and every second truth value is inverted.
+    /// Integers that are not places move on, and every second truth value is inverted.
     Moved,
     /// Single integers change their sign.
     Negated,
@@ -169,7 +169,7 @@ fn encoder(dtype: DType) -> Option<fn(f64) -> Vec<u8>> {
 }
 
 /// A tensor of another shape whose numbers have the mean and the variance of the recorded ones; `None` where these
-/// are no measurements: integers, masks, infinities. Repeated ones would give ties, which are resolved by chance.
+/// are not measurements: integers, masks, infinities. Repeated ones would give ties, which are resolved by chance.
 pub(super) fn alike(tensor: &LazyTensor, shape: &[u64], elements: u64, seed: u64) -> Option<LazyTensor> {
     let recorded = numbers(tensor)?;
     let several = recorded.first().is_some_and(|first| {

@@ -62,7 +62,7 @@ impl<'h> Conv<'h> {
         }
         let kernel = weight.extents().filter(|w| w.len() == 4).ok_or("the kernel is not two-dimensional")?;
         let list = |name: &str, otherwise: Vec<i64>| node.ints(name).unwrap_or(otherwise);
-        let pair = |name| list(name, vec![1, 1]).try_into().map_err(|_| format!("`{name}` is no pair"));
+        let pair = |name| list(name, vec![1, 1]).try_into().map_err(|_| format!("`{name}` is not a pair"));
         let pads = match node.str("auto_pad").as_deref() {
             Some("NOTSET") => list("pads", vec![0; 4]),
             Some("VALID") => vec![0; 4],

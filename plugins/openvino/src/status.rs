@@ -50,7 +50,7 @@ impl Api {
     fn last_message(&self) -> Option<String> {
         // SAFETY: the function returns a copy of the last message, which is freed below.
         let message = unsafe { (self.ov_get_last_err_msg)() };
-        // SAFETY: as above; null is no text.
+        // SAFETY: as above; null is not a text.
         let said = unsafe { text(message) };
         if !message.is_null() {
             // SAFETY: the copy belongs to the caller, and is freed once.

@@ -371,7 +371,7 @@ def _number(value: Any) -> str:
     if isinstance(value, bool):
         return str(int(value))
     if not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise TypeError(f"{value!r} is no number of a pattern")
+        raise TypeError(f"{value!r} is not a number of a pattern")
     return repr(value)
 
 

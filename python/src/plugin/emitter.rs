@@ -112,7 +112,7 @@ impl Emitter {
 pub(super) fn dtype(given: Any<'_, '_>) -> PyResult<DType> {
     let number: i32 =
         given.py().import("onnxport._operators.dtype")?.getattr("number")?.call1((given,))?.extract()?;
-    DType::from_onnx(number).ok_or_else(|| PyValueError::new_err(format!("{number} is no element type")))
+    DType::from_onnx(number).ok_or_else(|| PyValueError::new_err(format!("{number} is not an element type")))
 }
 
 #[pymethods]

@@ -126,7 +126,7 @@ fn nested(
         if depth != shape.len() {
             return Err(uneven());
         }
-        let wrong = || PyTypeError::new_err("a list holds something that is no number");
+        let wrong = || PyTypeError::new_err("a list holds something that is not a number");
         numbers.push(number(given)?.ok_or_else(wrong)?);
         return Ok(());
     }

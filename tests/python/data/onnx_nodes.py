@@ -74,7 +74,7 @@ def elements(array: Any) -> str:
 
 
 def real(value: float) -> str:
-    """Return a float so that it is no integer."""
+    """Return a float so that it is not an integer."""
     text = repr(value).replace("nan", "NaN")
     return text if any(c in text for c in ".einN") else text + ".0"
 

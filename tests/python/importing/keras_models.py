@@ -56,7 +56,7 @@ def chains() -> Iterator[tuple[str, tuple[int, ...], Callable[[Any], list[Any]]]
 
 
 def branched(keras: Any) -> Iterator[tuple[str, Any]]:
-    """Yield models that are no chains."""
+    """Yield models that are not chains."""
     k = keras.layers
 
     def block(x: Any, width: int) -> Any:

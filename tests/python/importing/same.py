@@ -55,7 +55,7 @@ def session(path: Path) -> ort.InferenceSession:
 
 
 def feeds(model: ort.InferenceSession) -> dict[str, Any] | None:
-    """Return drawn values of every input; `None` where one is no tensor of numbers."""
+    """Return drawn values of every input; `None` where one is not a tensor of numbers."""
     random = np.random.default_rng(0)
     values = {}
     for given in model.get_inputs():

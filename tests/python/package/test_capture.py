@@ -285,7 +285,7 @@ def test_the_order_of_keywords_is_that_of_the_call():
     ("given", "said"),
     [
         ({"x": {5: "n"}}, "`x` has 2 axes, and no axis 5"),
-        ({"x": {"0": "n"}}, "'0', which is no axis"),
+        ({"x": {"0": "n"}}, "'0', which is not an axis"),
         ({"z": {0: "n"}}, "`dynamic_shapes` names `z`"),
         (({0: "n"},), "1 entries for 2 arguments"),
     ],

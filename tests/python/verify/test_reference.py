@@ -233,7 +233,7 @@ def test_states_start_anew_in_every_call(tmp_path):
     args = (torch.rand(2, 3), torch.tensor(4))
     said = converted(saved(tmp_path, Counter(), args, ({0: Dim("batch", max=9)}, None)))
     found = cases(said)
-    # An integer that is no place is only changed where PyTorch says that the program takes it.
+    # An integer that is not a place is only changed where PyTorch says that the program takes it.
     steps = ["traced", "traced-step-2", "traced-step-3"]
     assert list(found) == [*steps, "size-1", "size-2", "values-2", "values-3"]
     assert all(case["outputs"][1]["state"] == "count" for case in found.values())
@@ -348,7 +348,7 @@ def fake(tmp_path, script):
         ("echo 'no module named torch' >&2; exit 1", (), "no module named torch"),
         ("kill -9 $$", (), "killed, as the system does when memory runs out"),
         ("sleep 600", ("--timeout", "1"), "it did not answer within 1 s"),
-        ("echo this is no answer at all", (), "its answer"),
+        ("echo this is not an answer at all", (), "its answer"),
         (f"exec {sys.executable} -c 'import torch_that_is_not_there'", (), "torch_that_is_not"),
     ],
 )

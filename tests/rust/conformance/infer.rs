@@ -97,7 +97,7 @@ fn agrees(ty: &Type, expected: &Value) -> Result<Known, String> {
         return if matches!(ty, Type::Unknown) {
             Ok(Known::Nothing)
         } else {
-            Err("is no tensor by inference".to_owned())
+            Err("is not a tensor by inference".to_owned())
         };
     };
     if dtype.is_some_and(|d| d != expected.dtype()) {

@@ -120,7 +120,7 @@ fn function(out: &mut String, of: &Struct, field: &Field) {
     let _ = writeln!(out, "- gives: {}", facts.gives.text());
     match &facts.answers {
         Answers::Never => out.push_str("- answers: cannot fail\n"),
-        Answers::Number => out.push_str("- answers: a number that is no status\n"),
+        Answers::Number => out.push_str("- answers: a number that is not a status\n"),
         Answers::Statuses(names) => {
             let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
             let _ = writeln!(out, "- answers: {}", names.join(", "));

@@ -122,7 +122,7 @@ fn floats(sample: &Sample) -> Kind {
     if named {
         return Kind::Additive(-1e4);
     }
-    // Masks of floats, and numbers that are all the same, are no measurements.
+    // Masks of floats, and numbers that are all the same, are not measurements.
     let several = all.first().is_some_and(|first| {
         let mut others = all.iter().filter(|x| *x != first);
         others.next().is_some_and(|second| others.any(|x| x != second))

@@ -167,7 +167,7 @@ impl Process {
         self.of(Diagnostic::error(Code::VERIFY_CRASH, message).help(help))
     }
 
-    /// It said something that is no answer.
+    /// It said something that is not an answer.
     fn garbled(&mut self, doing: &str, error: &io::Error) -> Diagnostic {
         if error.kind() == io::ErrorKind::UnexpectedEof {
             return self.ended(doing);

@@ -196,7 +196,7 @@ impl Against {
                     continue;
                 }
             };
-            // Not everything is there in float64; that is no reason to give up what is known.
+            // Not everything is there in float64; that is not a reason to give up what is known.
             match wide.as_ref().map(|wide| wide.as_ref().map(|all| all.get(number))) {
                 Some(Ok(Some(Ok(exact)))) => {
                     let elements = case.inputs.iter().filter_map(|(_, tensor)| tensor.elements()).sum();

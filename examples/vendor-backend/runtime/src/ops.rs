@@ -154,7 +154,7 @@ fn reshape<'a>(x: &Tensor<'a>, shape: &[i64]) -> Result<Tensor<'a>, String> {
         dims.push(match *extent {
             0 => *x.dims.get(axis).ok_or("an extent is to be kept that is not there")?,
             -1 if inferred.replace(axis).is_none() => 1,
-            extent => usize::try_from(extent).map_err(|_| format!("{shape:?} is no shape"))?,
+            extent => usize::try_from(extent).map_err(|_| format!("{shape:?} is not a shape"))?,
         });
     }
     let total = count(&x.dims)?;

@@ -121,7 +121,7 @@ def in_rounds(
 
 
 def creation(paths: dict[str, Path], threads: int) -> dict[str, float]:
-    """Return what creating a session takes of variants, in turn; the first of each is not a measure.
+    """Return the time to create a session of each variant, in turn, without the first one.
 
     None stands beside another one: who comes last would find no memory that was used before.
     """

@@ -161,7 +161,7 @@ fn quantisers_are_listed_and_checked() {
         (text("verdict"), text("reason"))
     };
     for (quantiser, verdict, reason) in [
-        ("fine", "pass", "36 made-up weights quantised, 0 refused"),
+        ("fine", "pass", "36 generated weights quantised, 0 refused"),
         ("refuses", "skip", "refuses every weight"),
         ("panics", "fail", "panicked: out of cheese"),
         ("nan", "fail", "scale"),

@@ -159,7 +159,7 @@ fn outcome(case: &CaseReport) -> Markup {
         @if let Some(why) = &case.not_applicable {
             "not applicable: " (why)
         } @else if let Some(why) = &case.refused {
-            "the program itself refuses it: " (why)
+            "the program refuses it: " (why)
         } @else if let Some(why) = &case.error {
             (why)
         } @else if case.passed() {

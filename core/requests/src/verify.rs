@@ -97,7 +97,7 @@ pub enum From {
 
 /// Calls that are drawn.
 #[derive(Args, Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
-#[command(next_help_heading = "Drawn calls")]
+#[command(next_help_heading = "Generated calls")]
 #[serde(default)]
 pub struct Drawn {
     /// How to generate the values of an input: normal(MEAN,DEVIATION), uniform(LOW,HIGH), integers(LOW,HIGH), ones,

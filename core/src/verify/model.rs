@@ -39,7 +39,8 @@ impl Against {
         let samples = required
             .map(|port| {
                 let sample = sample(&mut symbols, port).ok_or_else(|| {
-                    let message = format!("the input `{}`: {} cannot be drawn", port.name, port.type_text());
+                    let message =
+                        format!("the input `{}`: {} cannot be generated", port.name, port.type_text());
                     Diagnostic::error(Code::RUN_INPUT, message).help("give values for it: --inputs FILE")
                 })?;
                 let within = tables.get(port.name.as_str()).copied().map(Dim::Const);

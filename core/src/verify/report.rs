@@ -259,7 +259,7 @@ impl Verification {
         }
         let tried = self.cases.iter().filter(|case| case.refused.is_none()).count();
         let message = format!(
-            "tried {tried} of {} calls: the program refuses every call of another size that was drawn",
+            "tried {tried} of {} calls: the program refuses every generated call of another size",
             self.cases.len()
         );
         let help = "see the notes for the line that fixes the size, or give calls that the program takes: `--inputs FILE`";
@@ -392,18 +392,19 @@ impl CaseReport {
 
     fn diagnostic(&self) -> Option<Diagnostic> {
         if let Some(why) = &self.refused {
-            let message = format!("case {} was not tried: the program itself refuses it: {why}", self.name);
+            let message = format!("case {} was not tried: the program refuses it: {why}", self.name);
             return Some(self.fed(Diagnostic::error(Code::VERIFY_EXPECTED, message)));
         }
         if let Some(error) = &self.error {
             if self.is_refused_here() {
                 let message = format!("case {} was not compared: {error}", self.name);
-                let note = "it was drawn, another executor runs it, and nothing shows that the program itself takes it";
+                let note =
+                    "it was generated, another executor runs it, and it may be invalid for the program";
                 return Some(self.fed(Diagnostic::error(Code::VERIFY_EXPECTED, message).note(note)));
             }
             if self.not_tried() {
                 let message = format!("case {} was not tried: {error}", self.name);
-                let note = "it was drawn, and nothing shows that the program itself takes it";
+                let note = "it was generated, and may be invalid for the program";
                 return Some(self.fed(Diagnostic::error(Code::VERIFY_EXPECTED, message).note(note)));
             }
             let message = format!("case {}: {error}", self.name);

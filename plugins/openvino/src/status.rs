@@ -42,7 +42,7 @@ impl Api {
             NOT_ALLOCATED => failure.help("use smaller inputs, or free memory"),
             _ if LACKING.iter().any(|text| reason.contains(text)) => failure.unsupported().help(JUDGE),
             _ => {
-                failure.help("`onnxport run MODEL --executor ort` tells whether ONNX Runtime takes the model")
+                failure.help("`onnxport run MODEL --executor ort` shows whether ONNX Runtime runs the model")
             }
         })
     }

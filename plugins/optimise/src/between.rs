@@ -62,7 +62,7 @@ fn within<'h>(cx: &Rewrite<'h>) -> Res<ValueRef<'h>> {
     let operands: Vec<Option<ValueRef<'h>>> =
         node.inputs().into_iter().map(|operand| operand.map(before).transpose()).collect::<Res<_>>()?;
     if copies_zero(cx, &between, &shape) {
-        return Err("an extent may be 0, in place of which the reshape copies another one".into());
+        return Err("a size may be 0, which the reshape replaces by a copied one".into());
     }
     if operands.iter().flatten().all(|operand| operand.shape().as_deref() != Some(&shape[..])) {
         return Err("no operand has the shape of the result".into());

@@ -137,7 +137,7 @@ pub(crate) fn reshaping(x: ValueRef<'_>, to: &[Dim]) -> Res<Vec<i64>> {
     }
     let positive = |dim: Dim| dim.as_const().map_or_else(|| x.graph().dim_range(dim).min > 0, |n| n > 0);
     if open.is_some_and(|open| to.iter().enumerate().any(|(at, dim)| at != open && !positive(*dim))) {
-        return Err("an extent may be 0, and then the open one cannot be told".into());
+        return Err("a size may be 0, so the inferred one is unknown".into());
     }
     Ok(shape)
 }

@@ -106,7 +106,7 @@ fn push(name: &str, value: &Value, outputs: &mut Outputs<'_>) -> Result<(), Fail
         );
     };
     let bytes = tensor.to_packed().map_err(|_| {
-        Failure::new(format!("output {name}: tensors of text are not handed over")).unsupported()
+        Failure::new(format!("output {name}: string tensors are not supported")).unsupported()
     })?;
     let dims: Vec<i64> = tensor.shape().iter().map(|d| *d as i64).collect();
     outputs.push(name, tensor.dtype().onnx(), &dims, &bytes);

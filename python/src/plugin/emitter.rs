@@ -67,7 +67,7 @@ impl Emitter {
     pub(super) fn value(&self, given: Any<'_, '_>) -> PyResult<Emitted> {
         self.with(|cx| {
             Ok(match operand::input(self.call, given)? {
-                Input::Absent => return Err(PyTypeError::new_err("a value is wanted, and `None` is given")),
+                Input::Absent => return Err(PyTypeError::new_err("expected a value, found `None`")),
                 Input::Value(value) => value,
                 Input::Numbers(shape, numbers) => {
                     operand::constant(cx, &shape, &numbers, operand::natural(&numbers))
@@ -103,7 +103,7 @@ impl Emitter {
             let values = PyTuple::new(py, values.collect::<PyResult<Vec<_>>>()?)?;
             let results = value::results(&body.call1(values)?, self.call)?;
             let whole: Option<Vec<Lowered>> = context::of_call(cx, &results).into_iter().collect();
-            whole.ok_or_else(|| PyTypeError::new_err("a body returned `None` in the place of a value"))
+            whole.ok_or_else(|| PyTypeError::new_err("a body returned `None` instead of a value"))
         };
         results().map_err(call::passing)
     }

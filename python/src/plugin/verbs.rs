@@ -197,7 +197,7 @@ impl Emitter {
         let shape = self.value(shape)?;
         let wanted = dtype.map(emitter::dtype).transpose()?;
         let Some(Operand::Number(number)) = operand::read(self.call, number)? else {
-            return Err(PyTypeError::new_err("what a tensor is filled with is a number"));
+            return Err(PyTypeError::new_err("the fill value is not a number"));
         };
         self.make(|cx| {
             let dtype = wanted.unwrap_or_else(|| operand::natural(&[number]));

@@ -127,7 +127,7 @@ def test_cuda_is_an_error_where_the_library_has_none(relu: Path) -> None:
     for more in ([], ["--isolate"]):
         code, said = run(relu, "--random", "--executor-option", "provider=cuda", *more)
         assert (code, first(said)[0]) == (6, "OP702")
-        assert "the CUDA provider was asked for" in first(said)[1]
+        assert "has no CUDA provider" in first(said)[1]
         assert "onnxruntime-gpu" in first(said)[2]
 
 

@@ -1,6 +1,6 @@
 //! `Einsum`.
 
-#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+#![expect(clippy::arithmetic_side_effects, reason = "indices into tensors whose sizes were counted")]
 
 use super::call::{Call, one};
 use super::error::invalid;
@@ -161,7 +161,7 @@ mod infer {
         let terms: Vec<&str> = terms.split(',').collect();
         let inputs = cx.node.inputs.len();
         cx.demand(terms.len() == inputs, || {
-            format!("the equation `{equation}` is of {} inputs in place of {inputs}", terms.len())
+            format!("the equation `{equation}` is of {} inputs instead of {inputs}", terms.len())
         })?;
         for term in terms.iter().copied().chain(result) {
             let letters = term.replacen("...", "", 1);
@@ -180,7 +180,7 @@ mod infer {
             let (front, back) = term.split_once("...").unwrap_or((term, ""));
             let (named, dotted) = (front.len().saturating_add(back.len()), term.contains("..."));
             let fits = if dotted { named <= dims.len() } else { named == dims.len() };
-            cx.demand(fits, || format!("input {index} has {} axes in place of `{term}`", dims.len()))?;
+            cx.demand(fits, || format!("input {index} has {} axes instead of `{term}`", dims.len()))?;
             let own = dims[..front.len()].iter().chain(&dims[dims.len().saturating_sub(back.len())..]);
             for (letter, dim) in front.chars().chain(back.chars()).zip(own) {
                 // An extent of 1 may broadcast, so that it says nothing about the letter's.

@@ -1,6 +1,6 @@
 //! Quantised numbers.
 
-#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+#![expect(clippy::arithmetic_side_effects, reason = "indices into tensors whose sizes were counted")]
 
 use super::call::{Call, axis, one};
 use super::conv::{Plan as Convolution, centred};
@@ -220,7 +220,7 @@ mod infer {
                 && *count != Dim::Const(1)
             {
                 let at = cx.axis(dims.len())?;
-                cx.equal(Some(*count), dims[at], "the scales are not one for each place of their axis")?;
+                cx.equal(Some(*count), dims[at], "the number of scales differs from the size of their axis")?;
             }
         }
         // One zero point may have an axis of its own.

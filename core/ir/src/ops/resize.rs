@@ -4,7 +4,7 @@
 //! taps. Where a scale is not the quotient of two extents, coordinates follow the scale, as in the tests of the `onnx`
 //! package.
 
-#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+#![expect(clippy::arithmetic_side_effects, reason = "indices into tensors whose sizes were counted")]
 
 use super::call::{Call, axis, one};
 use super::error::{invalid, unsupported};

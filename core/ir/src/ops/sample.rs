@@ -1,6 +1,6 @@
 //! Sampling at coordinates that are data.
 
-#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+#![expect(clippy::arithmetic_side_effects, reason = "indices into tensors whose sizes were counted")]
 
 use super::call::{Call, one, sizes};
 use super::error::invalid;

@@ -1,6 +1,6 @@
 //! Orders of elements.
 
-#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+#![expect(clippy::arithmetic_side_effects, reason = "indices into tensors whose sizes were counted")]
 
 use std::cmp::Ordering;
 
@@ -141,7 +141,7 @@ mod infer {
         cx.counts(1, 1, "result")?;
         let count = cx.contents(1).filter(|k| k.len() == 1).map(|k| k[0]);
         if let (Some(Dim::Const(k)), Some(Dim::Const(n))) = (count, out[at]) {
-            cx.demand(k <= n, || format!("the first {k} of {n} elements are asked for"))?;
+            cx.demand(k <= n, || format!("k is {k}, but there are {n} elements"))?;
         }
         out[at] = count;
         Some(smallvec![Shape::Ranked(out.clone()), Shape::Ranked(out)])

@@ -1,6 +1,6 @@
 //! Layers of language models that hand a state on from one part of a sequence to the next.
 
-#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+#![expect(clippy::arithmetic_side_effects, reason = "indices into tensors whose sizes were counted")]
 
 use super::activation::sigmoid;
 use super::call::Call;

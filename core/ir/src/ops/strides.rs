@@ -1,6 +1,6 @@
 //! Walks over tensors: strides, broadcasting, positions.
 
-#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+#![expect(clippy::arithmetic_side_effects, reason = "indices into tensors whose sizes were counted")]
 
 use super::Res;
 use super::error::invalid;

@@ -88,7 +88,7 @@ fn reshape(c: &mut Call<'_>) -> Res<Vec<Value>> {
         let others = shape.iter().try_fold(1usize, |n, d| n.checked_mul(*d));
         match others.and_then(|others| x.len().checked_div(others)) {
             Some(rest) => shape[open] = rest,
-            None => return invalid!("the open extent of {target:?} cannot be told"),
+            None => return invalid!("the inferred size of {target:?} is unknown"),
         }
     }
     one(x.reshaped(shape)?)

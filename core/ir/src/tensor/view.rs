@@ -135,7 +135,7 @@ impl LazyTensor {
             Source::Produced(producer) => producer.len(),
             Source::Unbound(unbound) => return Err(Error::Unbound(unbound.name.clone())),
             Source::Derived(_) | Source::Joined(_) if self.strides.is_some() || self.offset != 0 => {
-                return Err(Error::View("it lies behind a transform"));
+                return Err(Error::View("it is a view of a transform"));
             }
             Source::Derived(derived) => {
                 derived.check()?;

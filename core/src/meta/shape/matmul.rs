@@ -51,7 +51,7 @@ pub(super) fn linear(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
         }
         for (dim, place) in bias.iter().rev().zip(all.iter().rev()) {
             if *dim != Dim::Const(1) {
-                cx.agree(*dim, *place, "extents of the bias and of its place")?;
+                cx.agree(*dim, *place, "sizes of the bias and of the result")?;
             }
         }
     }

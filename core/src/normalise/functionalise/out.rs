@@ -43,7 +43,7 @@ impl Rewriter<'_, '_> {
             let ty = self.tensor(before)?;
             // PyTorch resizes a tensor that does not fit, and records its new shape.
             let Some(Output::Value(recorded)) = call.outputs.get(i) else {
-                return Err("its result, which tells the shape, is not recorded".to_owned());
+                return Err("its result, which states the shape, is not recorded".to_owned());
             };
             if self.tensor(*recorded)?.shape != ty.shape {
                 return Err(format!("it changes the extent of `{name}`"));

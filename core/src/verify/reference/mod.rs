@@ -113,11 +113,7 @@ impl Against {
     fn insist(&mut self, limit: Option<Duration>) -> Result<(), String> {
         if let Some(program) = self.in_process.clone() {
             let mut answers = program.ask(self.request(None)?)?;
-            return self.hear(
-                &mut || answers.next().ok_or_else(|| "it says too little".to_owned()),
-                true,
-                "",
-            );
+            return self.hear(&mut || answers.next().ok_or_else(|| "it is incomplete".to_owned()), true, "");
         }
         let path = self.program.clone().ok_or("the values do not belong to a program that it could load")?;
         self.ask(&interpreter::with(&["torch"])?, &path, true, limit)

@@ -124,7 +124,7 @@ impl Data {
             proto.raw_data = Some(match &data.source {
                 Source::Mapped { file, offset, len } => {
                     // The tensor was found to lie inside of the file.
-                    let end = offset.checked_add(*len).ok_or("lies behind the end of its file")?;
+                    let end = offset.checked_add(*len).ok_or("is beyond the end of its file")?;
                     Bytes::from_owner(file.clone()).slice(*offset as usize..end as usize)
                 }
                 Source::Lent(memory) => Bytes::from_owner(memory.clone()),

@@ -21,8 +21,8 @@ fn returned(cx: &Cx<'_>, block: BlockId) -> Vec<Type> {
 fn counts(cx: &mut Cx<'_>, name: &str, block: BlockId, takes: usize, returns: usize) -> Option<()> {
     let block = &cx.graph.blocks[block];
     let (inputs, outputs) = (block.inputs.len(), block.outputs().len());
-    cx.demand(inputs == takes, || format!("`{name}` takes {inputs} values in place of {takes}"))?;
-    cx.demand(outputs == returns, || format!("`{name}` returns {outputs} values in place of {returns}"))
+    cx.demand(inputs == takes, || format!("`{name}` takes {inputs} values instead of {takes}"))?;
+    cx.demand(outputs == returns, || format!("`{name}` returns {outputs} values instead of {returns}"))
 }
 
 /// `If`: the common types of both branches.

@@ -66,7 +66,7 @@ pub(super) fn scatter_nd(cx: &mut Cx<'_>) -> Option<Shapes> {
         };
         cx.rank(2, outer.len().saturating_add(inner.len()))?;
         for (to, update) in outer.iter().chain(inner).zip(cx.dims(2).unwrap_or_default()) {
-            cx.equal(*to, *update, "the updates have another extent than their place")?;
+            cx.equal(*to, *update, "the updates have another size than the indexed slice")?;
         }
     }
     one(data.iter().copied())

@@ -184,7 +184,7 @@ impl<'a> Cx<'a> {
     pub(in crate::ops) fn rank(&mut self, index: usize, rank: usize) -> Option<()> {
         match self.dims(index) {
             Some(dims) if dims.len() != rank => {
-                self.refute(format!("input {index} has {} axes in place of {rank}", dims.len()))
+                self.refute(format!("input {index} has {} axes instead of {rank}", dims.len()))
             }
             _ => Some(()),
         }

@@ -3,7 +3,7 @@
 //! They follow the [operator pages](https://onnx.ai/onnx/operators/) of the domain. Where those leave a case open, the
 //! reference evaluator of ONNX decides.
 
-#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+#![expect(clippy::arithmetic_side_effects, reason = "indices into tensors whose sizes were counted")]
 
 pub(super) mod categories;
 pub(super) mod features;

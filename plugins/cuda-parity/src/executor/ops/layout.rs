@@ -91,7 +91,7 @@ fn reshape(r: &Request<'_, '_>) -> Res<Option<Work>> {
             let others = volume(&shape);
             match volume(&x.shape).checked_div(others) {
                 Some(rest) => shape[slot] = rest,
-                None => return invalid(format!("the open extent of {target:?} cannot be told")),
+                None => return invalid(format!("the inferred size of {target:?} is unknown")),
             }
         }
         Ok(shape)

@@ -45,7 +45,7 @@ impl<'a> Site<'a> {
         let plain = |name: &str| matches!(node.attr(name), None | Some(Attr::Int(0)));
         let placed = match node.attr("auto_pad") {
             None => true,
-            // Without padding, which is what `VALID` says.
+            // Without padding, as `VALID` states.
             Some(Attr::Str(text)) => text == "NOTSET" || text == "VALID",
             Some(_) => false,
         };

@@ -131,7 +131,7 @@ impl Child {
         }
     }
 
-    /// What is to be said of a process that ended without an answer.
+    /// The description of a process that ended without an answer.
     fn epitaph(&mut self) -> String {
         let patience = Instant::now() + FAREWELL;
         let status = loop {

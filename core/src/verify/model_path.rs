@@ -9,7 +9,7 @@ use crate::diagnose::{Code, Diagnostic};
 #[derive(Debug)]
 pub(super) struct ModelPath {
     text: String,
-    /// What a path through `/proc` leads through.
+    /// The owner of a path through `/proc`.
     _open: Option<File>,
 }
 

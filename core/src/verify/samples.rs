@@ -126,7 +126,7 @@ pub(super) fn traced_sizes(symbols: &Symbols, samples: &[Sample]) -> Vec<(SymId,
             bind(dim, value);
         }
     }
-    // What only appears inside expressions has its hint.
+    // Symbols that only appear inside expressions have their hints.
     for (id, symbol) in symbols.iter() {
         if let Some(hint) = symbol.hint
             && !sizes.iter().any(|(known, _)| *known == id)

@@ -1,6 +1,6 @@
-//! Other values for recorded inputs, so that what depends on them is seen to: branches, lookups, comparisons.
+//! Other values for recorded inputs, to test branches, lookups and comparisons that depend on them.
 //!
-//! What is drawn depends on the recorded values alone, so that every run draws the same.
+//! Generated values depend on the recorded values alone, so that every run draws the same.
 
 use crate::random::Random;
 use crate::sym::{SymId, Symbols};
@@ -189,7 +189,7 @@ pub(super) fn alike(tensor: &LazyTensor, shape: &[u64], elements: u64, seed: u64
     Some(LazyTensor::inline(tensor.dtype, shape.to_vec(), bytes))
 }
 
-/// Places that stay below `limit`, at another size of what they point into.
+/// Places that stay below `limit`, at another size of the indexed axis.
 pub(super) fn within(tensor: LazyTensor, limit: Option<i64>) -> LazyTensor {
     let fit = |limit: i64| {
         let inside = |n: &mut i64| {

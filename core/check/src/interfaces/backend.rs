@@ -1,5 +1,5 @@
-//! `backend/1`: the backends, claims and regions without a graph, what each says that it can take, and what
-//! it makes of a small model.
+//! `backend/1`: the backends, claims and regions without a graph, the stated capabilities of each, and its
+//! regions of a small model.
 
 use super::Subject;
 use super::graph::{Named, entries, without_graph};

@@ -1,4 +1,4 @@
-//! The rule of an input that nobody states one for: from the values that were recorded, and from what reads them.
+//! The rule of an input that nobody states one for: from its recorded values and its readers.
 
 use super::Rule;
 use crate::sym::{Dim, SymId, Symbols};
@@ -9,14 +9,14 @@ use crate::verify::values;
 /// Where additive masks hide: below every score that a network computes.
 const HIDDEN: f64 = -1e3;
 
-/// What the values of an input are.
+/// The meaning of the values of an input.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Kind {
     /// Places in another tensor, in the order 0, 1, 2.
     Positions,
     /// Places in another tensor.
     Places,
-    /// Truth values, or ones and zeros, that tell what counts along the last axis.
+    /// Truth values, or ones and zeros, that mask the last axis.
     Mask,
     /// Zeros, and a number far below zero that is added to scores.
     Additive(f64),
@@ -66,7 +66,7 @@ pub(super) fn inferred(
 }
 
 impl Kind {
-    /// What the input at `place` is.
+    /// The meaning of the input at `place`.
     pub(super) fn of(samples: &[Sample], place: usize) -> Self {
         let Some(sample) = samples.get(place).filter(|sample| sample.number.is_none()) else {
             return Self::Fixed;

@@ -1,4 +1,4 @@
-//! Which calls are drawn, and how: sizes at the ends of what symbols allow, and values by rules.
+//! Generated calls: sizes at the bounds of symbols, and values by rules.
 
 mod extremes;
 mod infer;
@@ -27,7 +27,7 @@ pub struct Drawing {
     /// Draw a call whose inputs have values by rules, which depend on this number; rules that are stated ask for it as
     /// well.
     pub seed: Option<u64>,
-    /// The rules of inputs, by their names. Others have the rule that their recorded values, and what reads them,
+    /// The rules of inputs, by their names. Others have the rule that their recorded values and their readers
     /// suggest.
     pub rules: Vec<(String, Rule)>,
 }

@@ -18,7 +18,7 @@ const LONGEST: u64 = 1 << 30;
 /// `"Infinity"` and `"-Infinity"` are numbers too. They have the types that `ports` state.
 ///
 /// # Errors
-/// `OP101` when it cannot be read, `OP710` for what is not a call.
+/// `OP101` when it cannot be read, `OP710` when it is not a call.
 pub(super) fn read(path: &Path, ports: &[&Port]) -> Result<Vec<(Option<String>, Values)>, Diagnostic> {
     let text = files::text(path, LONGEST)
         .map_err(|e| Diagnostic::error(Code::READ_IO, format!("cannot read `{}`: {e}", path.display())))?;

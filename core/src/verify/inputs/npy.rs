@@ -22,7 +22,7 @@ pub(crate) fn read(path: &Path) -> Result<LazyTensor, Diagnostic> {
 /// Reads the arrays in the `.npz` file at `path`, by their names.
 ///
 /// # Errors
-/// `OP101` when it cannot be read, `OP102` when it is damaged, `OP710` for what is not an array of numbers.
+/// `OP101` when it cannot be read, `OP102` when it is damaged, `OP710` when it is not an array of numbers.
 pub(crate) fn read_all(path: &Path) -> Result<Vec<(String, LazyTensor)>, Report> {
     let zip = ZipIndex::open(opened(path)?, "")?;
     let mut arrays = Vec::new();

@@ -1,4 +1,4 @@
-//! What is said to the process that runs a program, and what it answers: safetensors files.
+//! The requests to the process that runs a program, and its answers: safetensors files.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -94,7 +94,7 @@ fn spelled(dtype: DType) -> Option<Dtype> {
 pub(super) enum Answer {
     /// The version of PyTorch.
     Greeting(String),
-    /// What the program gives for the case with this number.
+    /// The program's outputs for the case with this number.
     Values(usize, Expected),
     /// Why the program does not take the case with this number.
     Refused(usize, String),
@@ -105,7 +105,7 @@ pub(super) enum Answer {
 /// Reads an answer.
 ///
 /// # Errors
-/// A sentence about what is wrong with it.
+/// A sentence about the fault.
 pub(super) fn read(message: Vec<u8>) -> Result<Answer, String> {
     let message = Bytes::from(message);
     let (_, header) = SafeTensors::read_metadata(&message).map_err(|error| error.to_string())?;

@@ -233,7 +233,7 @@ fn store(
     let dims: Vec<i64> = tensor.dims.iter().map(|d| *d as i64).collect();
     let mut value: *mut OrtValue = null_mut();
     let mut pointer: *mut c_void = null_mut();
-    // SAFETY: the context is valid for this call, and ONNX Runtime allocates what the extents ask for.
+    // SAFETY: the context is valid for this call, and ONNX Runtime allocates the size of the shape.
     unsafe {
         check(api, (api.KernelContext_GetOutput)(context, index, dims.as_ptr(), dims.len(), &raw mut value))?;
         check(api, (api.GetTensorMutableData)(value, &raw mut pointer))?;

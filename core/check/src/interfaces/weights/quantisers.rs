@@ -1,4 +1,4 @@
-//! What quantisers make of weights: numbers that can be stored, and the same ones however the host cuts the
+//! Results of quantisers: numbers that can be stored, and the same ones however the host cuts the
 //! weight, in every call, on every thread.
 
 use std::fmt::Write;

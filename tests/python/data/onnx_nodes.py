@@ -2,7 +2,7 @@
 
 Each case is a model of one operator whose inputs are typed, with the types that its outputs must
 have, and the bytes of its inputs (`<`) and outputs (`>`) where they are few. Small integer inputs,
-and the scales of `Resize`, are constants, so that what depends on their values can be inferred.
+and the scales of `Resize`, are constants, so that shapes that depend on them can be inferred.
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ def main() -> int:
                     called, input_signature=signature, opset=opset, output_path=str(path)
                 )
                 written += 1
-            except Exception as error:  # what the converter cannot say is left out
+            except Exception as error:  # models that the converter refuses are left out
                 path.parent.rmdir()
                 print(f"{name}, opset {opset}: {type(error).__name__}: {error}"[:200])
     print(f"{written} models")

@@ -132,7 +132,7 @@ def judge(
 
 
 def judge_each(sources: Iterable[Source], optimise: bool = False) -> tuple[Counter[str], list[str]]:
-    """Judge every model; return how many had which outcome, and what is wrong with which."""
+    """Judge every model; return the number of each outcome, and the faults."""
     counts: Counter[str] = Counter()
     problems = []
     for name, source, values in sources:

@@ -549,7 +549,7 @@ class TestCaches:
                 program.module()(x, self.windows(6 if length < 4 else 2, *kinds))
 
     class Reading(torch.nn.Module):
-        """A step whose results depend on `kind` and on what the window has seen."""
+        """A step whose results depend on `kind` and on the tokens in the window."""
 
         def __init__(self, kind):
             super().__init__()

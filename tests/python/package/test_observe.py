@@ -1,4 +1,4 @@
-"""`onnxport.observe`: what is recorded, and what is concluded from it."""
+"""`onnxport.observe`: recordings, and conclusions from them."""
 
 import pytest
 import torch

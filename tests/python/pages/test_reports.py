@@ -1,4 +1,4 @@
-"""Reports of models: what they say, that they are held against the model, and how they look."""
+"""Reports of models: their contents, compared with the model, and how they look."""
 
 import json
 import os

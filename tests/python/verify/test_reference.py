@@ -1,4 +1,4 @@
-"""What PyTorch says of a program is what its model is held against."""
+"""A model is compared with PyTorch's results of its program."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def command(*arguments):
 
 
 def converted(archive, *options, code=0, env=None):
-    """Convert and verify an archive where PyTorch is active; return what is reported."""
+    """Convert and verify an archive where PyTorch is active; return the report."""
     target = archive.with_suffix(".onnx")
     done = subprocess.run(
         command("convert", archive, "-o", target, *options),
@@ -166,7 +166,7 @@ def test_values_come_from_where_the_user_says(tmp_path):
     ]:
         found = cases(converted(archive, *options))
         assert {case["expected"] for case in found.values()} == sources
-        # Calls are drawn besides those that are recorded, once PyTorch can say what they give.
+        # Calls are generated beside recorded ones, once PyTorch can compute their results.
         assert ("drawn-values-1" in found) == (sources == {"torch"})
 
 
@@ -410,6 +410,6 @@ def test_names_of_dimensions_survive(tmp_path):
     types = {port["name"]: port["type"] for port in converted(archive)["inputs"]}
     assert types["past"] == "f32[batch, past]"
     assert types["new"].startswith("f32[batch, s")
-    # What the user says comes first.
+    # The user's choice comes first.
     types = converted(archive, "--dim", "past:0=n")["inputs"]
     assert types[0]["type"] == "f32[n, past]"

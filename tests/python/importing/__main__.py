@@ -2,8 +2,8 @@
 
     python -m tests.python.importing    # an hour; --few: some models of torch.onnx
 
-A copy counts as equal where ONNX Runtime computes the same from it bit by bit, or refuses both alike:
-operators without kernels, and models whose inputs cannot be generated.
+A copy counts as equal where ONNX Runtime computes the same from it bit by bit, or refuses both
+alike: operators without kernels, and models whose inputs cannot be generated.
 """
 
 from __future__ import annotations

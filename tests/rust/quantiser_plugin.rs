@@ -150,7 +150,7 @@ mod others {
     }
 }
 
-/// The extents of the weights: the summed axis of a product, and its results.
+/// The sizes of the weights: the summed axis of a product, and its results.
 const SHAPE: [u64; 2] = [40, 50];
 
 fn collect(tensor: &LazyTensor, budget: usize) -> Result<Vec<u8>, Code> {

@@ -128,7 +128,7 @@ pub fn passes(
     Ok(steps)
 }
 
-/// The extent of a conversion.
+/// The size of a conversion.
 #[derive(Clone, Copy)]
 enum Stage {
     /// Only this many patches, and no later stage.

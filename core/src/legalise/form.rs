@@ -317,7 +317,7 @@ pub(super) fn folded(graph: Graph, symbols: &mut Symbols, opset: i64) -> Graph {
     scratch.graph
 }
 
-/// The result of a `Constant`, or of the `Shape` of constant extents; `None` inside for other nodes, outside if an
+/// The result of a `Constant`, or of the `Shape` of constant sizes; `None` inside for other nodes, outside if an
 /// attribute that a form needs is missing.
 #[expect(clippy::option_option, reason = "a form that cannot be used, and a node that is not a constant")]
 fn known(graph: &Graph, opset: i64, node: NodeId) -> Option<Option<LazyTensor>> {

@@ -87,7 +87,7 @@ fn congruent(cx: &mut Cx<'_>) -> Meta<()> {
     Ok(())
 }
 
-/// `agree(a:0, b:-1, …)`: extents that are equal; an axis below 0 counts from the last one.
+/// `agree(a:0, b:-1, …)`: sizes that are equal; an axis below 0 counts from the last one.
 fn agree(cx: &mut Cx<'_>) -> Meta<()> {
     let mut found: Option<(&str, i64, Dim)> = None;
     for i in 0..cx.term.len() {

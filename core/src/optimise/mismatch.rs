@@ -26,7 +26,7 @@ pub(super) enum Why {
     NotNumber(TermId, usize, f64),
     /// The shape differs, or is not known well enough.
     Shape(TermId, ValueId),
-    /// An extent that must be the same everywhere differs.
+    /// A size that must be the same everywhere differs.
     Dim(usize),
     /// A value inside the pattern is also read elsewhere.
     Used(TermId, ValueId),

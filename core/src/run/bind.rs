@@ -85,14 +85,14 @@ impl Extents {
         let mut symbols = Symbols::default();
         for extent in signature.inputs.iter().flat_map(|port| port.dims.iter().flatten()) {
             if let Extent::Named(text) = extent {
-                // An extent that cannot be parsed is unknown.
+                // A size that cannot be parsed is unknown.
                 let _ = symbols.parse(text);
             }
         }
         Self { symbols, sizes: FxHashMap::default(), places: FxHashMap::default() }
     }
 
-    /// Returns the symbol in an extent.
+    /// Returns the symbol in a size.
     fn symbol(&mut self, text: &str) -> Option<SymId> {
         let dim = self.symbols.parse(text).ok()?;
         self.symbols.as_symbol(dim)
@@ -159,7 +159,7 @@ impl Extents {
         Ok(())
     }
 
-    /// The extents with which `port` is drawn.
+    /// The sizes with which `port` is drawn.
     fn of(&mut self, port: &Port) -> Result<Vec<u64>, Diagnostic> {
         let Some(dims) = &port.dims else {
             return Err(wrong(format!(

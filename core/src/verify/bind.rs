@@ -140,7 +140,7 @@ impl States {
     }
 }
 
-/// Extents as executors have them.
+/// Sizes as executors have them.
 pub(super) fn signed(shape: &[u64]) -> Option<Vec<i64>> {
     shape.iter().map(|d| i64::try_from(*d).ok()).collect()
 }

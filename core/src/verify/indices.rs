@@ -8,7 +8,7 @@ use crate::registry::{Schema, Schemas, Term};
 use crate::sym::Dim;
 use crate::tensor::DType;
 
-/// The extents that the elements of each input of the program must stay below; inputs are counted.
+/// The sizes that the elements of each input of the program must stay below; inputs are counted.
 pub(super) fn extents(program: &Program, schemas: &Schemas) -> FxHashMap<usize, Vec<Dim>> {
     let mut finder = Finder { schemas, found: FxHashMap::default() };
     let inputs = program.body.inputs.iter().enumerate();
@@ -61,7 +61,7 @@ impl Finder<'_> {
     }
 }
 
-/// The values that hold places by `term`, and the extents in which they are.
+/// The values that hold places by `term`, and the sizes in which they are.
 fn places(call: &Call, schema: &Schema, term: &Term, body: &Body) -> Vec<(Val, Dim)> {
     let named = |at: usize| term.args.get(at).and_then(|name| call.arg(name));
     let tensor = |arg: Option<&Arg>| {

@@ -81,7 +81,7 @@ fn sample(symbols: &mut Symbols, port: &Port) -> Option<Sample> {
     Some(Sample { name: port.name.clone(), dims, number: None, tensor, within: Vec::new(), made: true })
 }
 
-/// The extents that the elements of inputs stay below, by the names of the inputs: those of weights from which a
+/// The sizes that the elements of inputs stay below, by the names of the inputs: those of weights from which a
 /// `Gather` takes what they point to.
 fn tables(graph: &GraphProto) -> FxHashMap<&str, i64> {
     let weights: FxHashMap<&str, &[i64]> =
@@ -110,7 +110,7 @@ fn tables(graph: &GraphProto) -> FxHashMap<&str, i64> {
     found
 }
 
-/// The indices of a `Gather` from a weight, and the extent that they stay below.
+/// The indices of a `Gather` from a weight, and the size that they stay below.
 fn gathered<'n>(node: &'n NodeProto, weights: &FxHashMap<&str, &[i64]>) -> Option<(&'n str, i64)> {
     if ![op::Gather, op::GatherElements].contains(&node.op_type()) {
         return None;

@@ -6,7 +6,7 @@
 
 use onnxport_sdk::prelude::*;
 
-/// Every convolution over images of known extents becomes a product of matrices.
+/// Every convolution over images of known sizes becomes a product of matrices.
 #[pass(class = bounded(relative = 1e-5))]
 fn conv_to_matmul(cx: &Edit<'_>) -> Res<()> {
     for node in cx.graph().nodes() {
@@ -21,7 +21,7 @@ fn conv_to_matmul(cx: &Edit<'_>) -> Res<()> {
     Ok(())
 }
 
-/// A convolution, all extents known but that of the batch.
+/// A convolution, all sizes known but that of the batch.
 struct Conv<'h> {
     node: NodeRef<'h>,
     input: ValueRef<'h>,

@@ -79,7 +79,7 @@ impl<'h> Weight<'h> {
         self.extents(derive::RESHAPE, "reshaped", extents)
     }
 
-    /// Repeated along axes of extent 1 and new leading ones.
+    /// Repeated along axes of size 1 and new leading ones.
     #[must_use]
     pub fn expand(&self, extents: &[u64]) -> Self {
         self.extents(derive::EXPAND, "expanded", extents)

@@ -30,7 +30,7 @@ fn is_reshaped(value: ValueRef<'_>) -> Res<()> {
 }
 
 /// Whether the root is a `Reshape` from `from` to `to` that may give another shape than `to`: in place of a 0 it copies the
-/// extent of its operand. Where no more than one extent is 0, the copy is 0 as well, or the operator fails.
+/// size of its operand. Where no more than one size is 0, the copy is 0 as well, or the operator fails.
 fn copies_zero(cx: &Rewrite<'_>, from: &[Dim], to: &[Dim]) -> bool {
     let least = |dim: &Dim| dim.as_const().unwrap_or_else(|| cx.graph().dim_range(*dim).min);
     let empty: Vec<usize> =

@@ -30,7 +30,7 @@ struct Block {
     other: Range<usize>,
 }
 
-/// The finest division of `one` and `other`, shapes of the same elements, into blocks that is found: extents that are equal
+/// The finest division of `one` and `other`, shapes of the same elements, into blocks that is found: sizes that are equal
 /// at both ends, and numbers in between. In a tensor without elements no order can be wrong.
 fn blocks(one: &[Dim], other: &[Dim]) -> Res<Vec<Block>> {
     let front = one.iter().zip(other).take_while(|(a, b)| a == b).count();

@@ -36,7 +36,7 @@ rules! {
         => to_known_shape(cx, operand(cx)?);
 }
 
-/// Whether the root gives `x` the shape that it has: all extents are known and equal.
+/// Whether the root gives `x` the shape that it has: all sizes are known and equal.
 pub(crate) fn keeps_shape(matched: &Matched<'_>, x: ValueRef<'_>) -> Res<()> {
     let after = matched.root().output(0).and_then(ValueRef::shape);
     match (x.shape(), after) {
@@ -66,7 +66,7 @@ fn is_idle(matched: &Matched<'_>, training: Option<ValueRef<'_>>) -> Res<()> {
     }
 }
 
-/// Whether a shape to reshape to says the same of every operand: no extent is copied from it.
+/// Whether a shape to reshape to says the same of every operand: no size is copied from it.
 fn states_all(shape: ValueRef<'_>) -> Res<()> {
     match shape.constant().and_then(|literal| literal.ints()) {
         Some(extents) if !extents.contains(&0) => Ok(()),
@@ -75,7 +75,7 @@ fn states_all(shape: ValueRef<'_>) -> Res<()> {
     }
 }
 
-/// Whether the extents that a shape copies from the operand of the root have the same positions in `x`.
+/// Whether the sizes that a shape copies from the operand of the root have the same positions in `x`.
 fn copies_alike(matched: &Matched<'_>, x: ValueRef<'_>, shape: ValueRef<'_>) -> Res<()> {
     let operand = matched.root().input(0).and_then(ValueRef::shape);
     let (Some(is), Some(was)) = (operand, x.shape()) else { return Err("a shape is not known".into()) };
@@ -113,7 +113,7 @@ fn to_known_shape<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>) -> Res<ValueRef<'h>> {
     Ok(cx.reshape(x, &shape))
 }
 
-/// The operand with which `Reshape` gives `x` the extents `to`: numbers, 0 for extents that keep their positions, -1 for
+/// The operand with which `Reshape` gives `x` the sizes `to`: numbers, 0 for sizes that keep their positions, -1 for
 /// one more, which follows from the others, so none of these may be 0.
 ///
 /// # Errors

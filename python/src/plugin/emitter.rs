@@ -263,7 +263,7 @@ impl Emitter {
         Reference { name }
     }
 
-    /// A body for `If`, `Loop` or `Scan`: `body` takes values of the types in `inputs` (an element type and extents, or
+    /// A body for `If`, `Loop` or `Scan`: `body` takes values of the types in `inputs` (an element type and sizes, or
     /// `None`), and returns the outputs.
     #[pyo3(signature = (body, *inputs))]
     fn block(&self, body: Any<'_, '_>, inputs: &Bound<'_, PyTuple>) -> PyResult<Block> {

@@ -24,7 +24,7 @@ pub(super) enum Input {
     Numbers(Vec<u64>, Vec<Scalar>),
     /// The elements of a vector of integers, some of which are unknown before the model runs.
     Extents(Vec<Element>),
-    /// An array: its type, its extents, its bytes.
+    /// An array: its type, its sizes, its bytes.
     Array(DType, Vec<u64>, Vec<u8>),
 }
 

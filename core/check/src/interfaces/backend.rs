@@ -13,7 +13,7 @@ use onnxport_core::ir::Model;
 use onnxport_core::ops::infer;
 use onnxport_core::valid::{StatedTypes, validate};
 
-/// Products, activations, an image and views; fixed extents and a symbolic one.
+/// Products, activations, an image and views; fixed sizes and a symbolic one.
 const SAMPLE: &str = "\
 opset 20
 graph {

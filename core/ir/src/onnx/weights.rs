@@ -17,7 +17,7 @@ pub struct Weight {
     pub dtype: Option<DType>,
     /// Extents.
     pub dims: Vec<u64>,
-    /// The size in bytes, as the type and the extents give it.
+    /// The size in bytes, as the type and the sizes give it.
     pub bytes: u64,
     /// Where the bytes are.
     pub location: Location,

@@ -13,7 +13,7 @@ pub(super) const OPS: &[Op] = &[
     Op::new("RoiAlign").infer(infer::roi_align).eval(roi_align),
 ];
 
-/// The extents of an image, with its channels.
+/// The sizes of an image, with its channels.
 fn image(x: &Tensor) -> Res<[usize; 4]> {
     match *x.shape() {
         [n, channels, height, width] => Ok([n, channels, height, width]),
@@ -86,7 +86,7 @@ fn roi_align(c: &mut Call<'_>) -> Res<Vec<Value>> {
         let number = sample(*number as f64, batch)?;
         let corner =
             |at: usize| roi.get(at).copied().unwrap_or(0.0) * scale - if shifted { 0.5 } else { 0.0 };
-        // Of a box, the start of an axis, the extent of a bin, and the points along it.
+        // Of a box, the start of an axis, the size of a bin, and the points along it.
         let bins = |start: f64, end: f64, count: usize| -> Res<(f64, f64, usize)> {
             let length = if shifted { end - start } else { (end - start).max(1.0) };
             let bin = length / count as f64;

@@ -275,7 +275,7 @@ pub(super) fn axis(axis: i64, rank: usize) -> Res<usize> {
     }
 }
 
-/// Extents and counts that must not be negative.
+/// Sizes and counts that must not be negative.
 pub(super) fn sizes(items: &[i64]) -> Res<Vec<usize>> {
     let size = |n: &i64| match usize::try_from(*n) {
         Ok(size) => Ok(size),

@@ -56,7 +56,7 @@ fn einsum(c: &mut Call<'_>) -> Res<Vec<Value>> {
         }
         axes.push(named);
     }
-    // Every label once, with its extent; an axis of extent 1 is repeated.
+    // Every label once, with its size; an axis of size 1 is repeated.
     let mut extents: Vec<(Label, usize)> = Vec::new();
     for (named, input) in axes.iter().zip(&inputs) {
         for (label, extent) in named.iter().zip(input.shape()) {
@@ -183,7 +183,7 @@ mod infer {
             cx.demand(fits, || format!("input {index} has {} axes instead of `{term}`", dims.len()))?;
             let own = dims[..front.len()].iter().chain(&dims[dims.len().saturating_sub(back.len())..]);
             for (letter, dim) in front.chars().chain(back.chars()).zip(own) {
-                // An extent of 1 may broadcast, so that it says nothing about the letter's.
+                // A size of 1 may broadcast, so that it says nothing about the letter's.
                 let dim = dim.filter(|d| cx.symbols.range(*d).min.is_some_and(|n| n > 1));
                 let known = extents.iter().find(|(l, ..)| *l == letter).and_then(|e| e.2);
                 cx.equal(known, dim, &format!("the extents of `{letter}` differ"))?;

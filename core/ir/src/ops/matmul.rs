@@ -18,7 +18,7 @@ pub(super) const OPS: &[Op] = &[
     Op::new("MatMulInteger").typed().infer(|cx| infer::matmul(cx, 0, 1)).eval(matmul_integer),
 ];
 
-/// The extents of a product of stacks of matrices, by NumPy's rules.
+/// The sizes of a product of stacks of matrices, by NumPy's rules.
 pub(super) struct Plan {
     a: Vec<usize>,
     b: Vec<usize>,

@@ -48,7 +48,7 @@ fn global(c: &Call<'_>, f: impl Fn(&[f64]) -> f64) -> Res<Vec<Value>> {
 /// A pool over an input.
 struct Pool {
     window: Window,
-    /// The spatial extents of the input and of the output.
+    /// The spatial sizes of the input and of the output.
     input: Vec<usize>,
     output: Vec<usize>,
     /// For each place of the output, the places of the input in its window.

@@ -27,7 +27,7 @@ pub(super) const OPS: &[Op] = &[
 /// Which scale and zero point belong to which element.
 struct Grid {
     cut: Cut,
-    /// Extents along the axis that share one scale; 0 where all elements do.
+    /// Sizes along the axis that share one scale; 0 where all elements do.
     block: usize,
     /// Scales along the axis.
     entries: usize,

@@ -1,7 +1,7 @@
 //! Resizing by interpolation.
 //!
 //! Interpolation is separable: along each axis, an element of the result is a weighted sum of elements of the input, its
-//! taps. Where a scale is not the quotient of two extents, coordinates follow the scale, as in the tests of the `onnx`
+//! taps. Where a scale is not the quotient of two sizes, coordinates follow the scale, as in the tests of the `onnx`
 //! package.
 
 #![expect(clippy::arithmetic_side_effects, reason = "indices into tensors whose sizes were counted")]
@@ -214,7 +214,7 @@ fn interpolate(c: &Call<'_>, x: &Tensor, lines: &[Line], plan: &Plan<'_>, fill: 
     one(Tensor::of_numbers(x.dtype(), shape, items)?)
 }
 
-/// `floor(extent · scale)`, where it is an extent.
+/// `floor(extent · scale)`, where it is a size.
 fn scaled(extent: f64, scale: f64) -> Res<usize> {
     let out = (extent * scale).floor();
     if scale > 0.0 && (0.0..1e15).contains(&out) {
@@ -250,7 +250,7 @@ fn asymmetric<'a>(c: &'a Call<'_>, shape: &[usize], scales: &[f64]) -> Res<(Vec<
 
 /// How a `Resize` makes each place along each axis, for whoever computes it elsewhere.
 pub struct Sampling {
-    /// The extents of the result.
+    /// The sizes of the result.
     pub shape: Vec<usize>,
     /// For each axis and each index: the indices of the input with their weights, or `None` for an extrapolated one.
     pub axes: Vec<Vec<Taps>>,

@@ -108,7 +108,7 @@ fn concat_from_sequence(c: &mut Call<'_>) -> Res<Vec<Value>> {
     one(concat(c, &items, c.axis(rank)?)?)
 }
 
-/// Without extents: parts of extent 1, whose axis may be dropped. One extent is that of every part but the last.
+/// Without extents: parts of size 1, whose axis may be dropped. One size is that of every part but the last.
 fn split_to_sequence(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
     let at = c.axis(x.rank())?;

@@ -55,7 +55,7 @@ pub(super) fn concat(c: &Call<'_>, inputs: &[&Tensor], axis: usize) -> Res<Tenso
     Ok(joined)
 }
 
-/// The part of `x` from `starts`, of extent `shape`, by `steps` elements.
+/// The part of `x` from `starts`, of size `shape`, by `steps` elements.
 fn part(c: &Call<'_>, x: &Tensor, starts: &[usize], shape: Vec<usize>, steps: &[i64]) -> Res<Tensor> {
     c.count(&shape)?;
     let strides = dense(x.shape());
@@ -117,7 +117,7 @@ fn slice(c: &mut Call<'_>) -> Res<Vec<Value>> {
     one(part(c, x, &first, shape, &steps)?)
 }
 
-/// The extents of parts along an axis: given ones, or `count` of `parts` equal ones with a smaller last one.
+/// The sizes of parts along an axis: given ones, or `count` of `parts` equal ones with a smaller last one.
 pub(super) fn extents(c: &Call<'_>, extent: usize, parts: usize, count: usize) -> Res<Vec<usize>> {
     let given = match c.longs(1)? {
         Some(sizes) => Some(sizes),
@@ -149,7 +149,7 @@ fn split(c: &mut Call<'_>) -> Res<Vec<Value>> {
     Ok(out)
 }
 
-/// The extent of a padded axis, unless it does not fit.
+/// The size of a padded axis, unless it does not fit.
 fn padded(extent: usize, before: i64, after: i64) -> Option<i64> {
     let total = i128::try_from(extent).ok()?.checked_add(before.into())?.checked_add(after.into())?;
     i64::try_from(total).ok()

@@ -16,7 +16,7 @@ pub fn dense(shape: &[usize]) -> Vec<isize> {
     strides
 }
 
-/// The product of extents; of a shape that fits nowhere, the largest number.
+/// The product of sizes; of a shape that fits nowhere, the largest number.
 pub fn volume(shape: &[usize]) -> usize {
     shape.iter().fold(1, |n, d| n.saturating_mul(*d))
 }
@@ -112,11 +112,11 @@ impl Iterator for Walk {
 /// A tensor cut at one axis: `outer` × `extent` × `inner` elements.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut {
-    /// The product of the extents in front of the axis.
+    /// The product of the sizes in front of the axis.
     pub outer: usize,
-    /// The extent of the axis.
+    /// The size of the axis.
     pub extent: usize,
-    /// The product of the extents behind the axis.
+    /// The product of the sizes behind the axis.
     pub inner: usize,
 }
 

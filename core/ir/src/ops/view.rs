@@ -60,7 +60,7 @@ fn transpose(c: &mut Call<'_>) -> Res<Vec<Value>> {
     one(permuted(c, x, &perm)?)
 }
 
-/// 0 keeps an extent unless `allowzero` says otherwise; -1 is the rest.
+/// 0 keeps a size unless `allowzero` says otherwise; -1 is the rest.
 fn reshape(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
     let target = match c.longs(1)? {
@@ -154,7 +154,7 @@ fn tile(c: &mut Call<'_>) -> Res<Vec<Value>> {
     if repeats.len() != x.rank() {
         return invalid!("{} repeats are given for {} axes", repeats.len(), x.rank());
     }
-    // Each axis is two: the repeats, over which the walk stands still, and the extent.
+    // Each axis is two: the repeats, over which the walk stands still, and the size.
     let pairs = repeats.iter().zip(x.shape()).zip(dense(x.shape()));
     let (split, strides): (Vec<usize>, Vec<isize>) =
         pairs.flat_map(|((repeat, extent), stride)| [(*repeat, 0), (*extent, stride)]).unzip();
@@ -163,7 +163,7 @@ fn tile(c: &mut Call<'_>) -> Res<Vec<Value>> {
     one(x.pick(shape, Walk::new(&split, &strides, 0))?)
 }
 
-/// The extents from `start` to `end`.
+/// The sizes from `start` to `end`.
 fn shape(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
     let rank = x.rank() as i64;

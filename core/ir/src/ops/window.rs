@@ -8,7 +8,7 @@ use super::strides::{dense, volume};
 /// The attributes of a sliding window, one entry per spatial axis.
 #[derive(Clone, Debug)]
 pub struct Window {
-    /// Extents of the kernel.
+    /// Sizes of the kernel.
     pub kernel: Vec<usize>,
     /// Steps between places of the output.
     pub strides: Vec<usize>,
@@ -63,13 +63,13 @@ impl Window {
         gaps.saturating_mul(self.dilations[axis] as i64).saturating_add(1)
     }
 
-    /// The extent that windows at `places` positions along `axis` cover; saturates.
+    /// The size that windows at `places` positions along `axis` cover; saturates.
     pub(super) fn covered(&self, axis: usize, places: usize) -> i64 {
         let steps = (places as i64).saturating_sub(1);
         steps.saturating_mul(self.strides[axis] as i64).saturating_add(self.reach(axis))
     }
 
-    /// The extents of the output over an input of these extents; pads that follow from it are set.
+    /// The sizes of the output over an input of these sizes; pads that follow from it are set.
     pub fn slide(&mut self, input: &[usize], ceil: bool) -> Res<Vec<usize>> {
         if input.len() != self.kernel.len() {
             return invalid!("a kernel of {} axes does not slide over {}", self.kernel.len(), input.len());

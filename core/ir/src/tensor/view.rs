@@ -52,7 +52,7 @@ impl LazyTensor {
         self.view(View::Slice { axis, start, end, step })
     }
 
-    /// Repeats axes of extent 1, and adds leading ones, up to `shape`.
+    /// Repeats axes of size 1, and adds leading ones, up to `shape`.
     ///
     /// `None` when the shapes do not broadcast so, or behind a transform that is bound to them.
     pub fn expand(&self, shape: &[u64]) -> Option<Self> {

@@ -149,7 +149,7 @@ fn shapes_differ(symbols: &mut Symbols, a: &Shape, b: &Shape) -> bool {
     }
 }
 
-/// Whether two extents are surely different: everywhere, or at the sizes that the program was
+/// Whether two sizes are surely different: everywhere, or at the sizes that the program was
 /// traced with. Expressions that merely look different may be equal.
 pub fn dims_differ(symbols: &mut Symbols, a: Dim, b: Dim) -> bool {
     if a == b {

@@ -182,7 +182,7 @@ pub(super) fn tensordot(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
         if left.len() != right.len() {
             return contradiction(format!("it sums over {} and {} axes", left.len(), right.len()));
         }
-        // An extent of 1 is summed over alone.
+        // A size of 1 is summed over alone.
         for (a, b) in left.iter().zip(right) {
             if cx.judge.traced(*a) != Some(1) && cx.judge.traced(*b) != Some(1) {
                 cx.agree(*a, *b, "the inner extents of a product")?;
@@ -226,7 +226,7 @@ pub(super) fn kron(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     Ok(extents(&result))
 }
 
-/// `grouped_matmul(a, b, offsets)`: products of groups of rows, columns or inner extents, or a batch of products.
+/// `grouped_matmul(a, b, offsets)`: products of groups of rows, columns or inner sizes, or a batch of products.
 pub(super) fn grouped(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     let (a, b) = (&cx.tensor(0)?.shape, &cx.tensor(1)?.shape);
     match (a.as_slice(), b.as_slice()) {

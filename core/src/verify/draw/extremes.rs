@@ -43,7 +43,7 @@ pub(super) fn at_extremes(extremes: &Extremes<'_>, seen: &mut Vec<Sizes>) -> Vec
 }
 
 impl Extremes<'_> {
-    /// The smallest and the largest size that a symbol may have. No extent is 0, which few programs mean.
+    /// The smallest and the largest size that a symbol may have. No size is 0, which few programs mean.
     fn range(&self, symbol: SymId) -> (i64, i64) {
         let range = self.symbols.get(symbol).range;
         let low = range.min.unwrap_or(1).max(1);

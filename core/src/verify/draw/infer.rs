@@ -136,7 +136,7 @@ fn floats(sample: &Sample) -> Kind {
     Kind::Measured(mean, deviation)
 }
 
-/// The extent that lengths count places of: the shortest axis behind the first of another input that none of the
+/// The size that lengths count places of: the shortest axis behind the first of another input that none of the
 /// recorded lengths exceeds, if the lengths are one for each place on the first axis.
 fn counted(samples: &[Sample], place: usize) -> Option<Dim> {
     let lengths = samples.get(place)?;

@@ -96,7 +96,7 @@ fn integer(value: &Value) -> Option<i128> {
     value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from))
 }
 
-/// The scalars of nested lists that all have the extents `shape`.
+/// The scalars of nested lists that all have the sizes `shape`.
 fn flatten<'v>(value: &'v Value, shape: &[usize], into: &mut Vec<&'v Value>) -> Result<(), String> {
     match (value, shape) {
         (Value::Array(all), [extent, rest @ ..]) if all.len() == *extent => {

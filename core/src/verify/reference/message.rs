@@ -35,7 +35,7 @@ const DTYPES: [Dtype; 18] = [
     Dtype::F8_E8M0,
 ];
 
-/// A key, and the element type, the extents and the bytes of its tensor.
+/// A key, and the element type, the sizes and the bytes of its tensor.
 type Input<'a> = (String, Dtype, Vec<usize>, Cow<'a, [u8]>);
 
 #[derive(Serialize)]

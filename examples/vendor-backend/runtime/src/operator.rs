@@ -199,7 +199,7 @@ fn tensor<'a>(api: &OrtApi, value: *const OrtValue) -> Result<Tensor<'a>, String
     Ok(Tensor { dims, data })
 }
 
-/// The element type and the extents of a tensor.
+/// The element type and the sizes of a tensor.
 fn describe(api: &OrtApi, info: *const OrtTensorTypeAndShapeInfo) -> Result<(Type, Vec<usize>), String> {
     let (mut ty, mut rank) = (Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED, 0);
     // SAFETY: the information is valid, and the buffer has a place for every axis.

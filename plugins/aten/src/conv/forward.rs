@@ -20,7 +20,7 @@ fn conv(
     Window::new(cx, weight, &stride, &padding, &dilation, groups)?.convolve(cx, input, weight, bias)
 }
 
-/// The convolution with `padding` by name: `valid` is none, `same` keeps the extents and puts an odd
+/// The convolution with `padding` by name: `valid` is none, `same` keeps the sizes and puts an odd
 /// column at the end.
 #[lowering(
     "aten.conv1d.padding",

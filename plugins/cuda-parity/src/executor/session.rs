@@ -166,7 +166,7 @@ fn name(model: &Model, value: ValueId) -> Option<&str> {
 }
 
 impl<'a> Expected<'a> {
-    /// Reads a record; `None` for an unknown type, or an extent below zero.
+    /// Reads a record; `None` for an unknown type, or a size below zero.
     fn from_view(view: &TensorView<'a>) -> Option<Self> {
         let shape = view.dims.lent().iter().map(|d| usize::try_from(*d).ok()).collect::<Option<_>>()?;
         Some(Self { dtype: DType::from_onnx(view.dtype)?, shape, bytes: view.bytes.lent() })

@@ -215,7 +215,7 @@ impl Parser<'_> {
     }
 }
 
-/// The extents of a shape in which all are constants.
+/// The sizes of a shape in which all are constants.
 pub(super) fn extents(shape: &Shape) -> Option<Vec<u64>> {
     shape.dims()?.iter().map(|d| u64::try_from(d.as_ref()?.as_const()?).ok()).collect()
 }

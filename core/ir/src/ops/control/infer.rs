@@ -99,7 +99,7 @@ fn stacked(ty: &Type, at: i64, length: Option<Dim>) -> Type {
     Type::Tensor { dtype: *dtype, shape }
 }
 
-/// `SequenceMap`: sequences of the outputs of the body. An extent that is not a number may differ from run to run.
+/// `SequenceMap`: sequences of the outputs of the body. A size that is not a number may differ from run to run.
 pub(super) fn mapped(cx: &mut Cx<'_>) -> Option<Types> {
     let body = body(cx, "body")?;
     counts(cx, "body", body, cx.node.inputs.len(), cx.node.outputs.len())?;

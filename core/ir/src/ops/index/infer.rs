@@ -17,7 +17,7 @@ pub(super) fn gathered(cx: &mut Cx<'_>) -> Option<Contents> {
     held(picks.iter().map(|p| Some(data[axis(*p, data.len())?])).collect::<Option<_>>()?)
 }
 
-/// Refutes constant indices beyond an extent, unless the node may never run.
+/// Refutes constant indices beyond a size, unless the node may never run.
 fn within(cx: &mut Cx<'_>, index: usize, extent: Option<Dim>) -> Option<()> {
     let Some(Dim::Const(n)) = extent.filter(|_| cx.always_runs()) else { return Some(()) };
     let picks = cx.contents(index).unwrap_or_default();

@@ -136,7 +136,7 @@ mod infer {
         smallvec![Some(if texts { DType::String } else { DType::I64 }), Some(DType::F32)]
     }
 
-    /// As many rows as the input has, of extents `rest`.
+    /// As many rows as the input has, of sizes `rest`.
     pub(super) fn rows(cx: &Cx<'_>, rest: &[Option<Dim>]) -> Option<Dims> {
         let count = match cx.dims(0)? {
             [_] => Some(Dim::Const(1)),

@@ -89,7 +89,7 @@ fn equal_parts(cx: &mut Cx<'_>, n: i64, count: i64) -> Option<()> {
         });
     }
     let parts = cx.int("num_outputs").unwrap_or(count);
-    // Branches that are not taken for such an extent may say so.
+    // Branches that are not taken for such a size may say so.
     cx.demand(parts <= n || !cx.always_runs(), || format!("{n} does not split into {parts} parts"))
 }
 
@@ -136,7 +136,7 @@ pub(super) fn center_crop_pad(cx: &mut Cx<'_>) -> Option<Shapes> {
 /// Ends at or beyond this stand for "to the end".
 const FAR: i64 = i64::MAX / 2;
 
-/// `Slice`: extents that symbolic bounds leave open stay unknown.
+/// `Slice`: sizes that symbolic bounds leave open stay unknown.
 pub(super) fn slice(cx: &mut Cx<'_>) -> Option<Shapes> {
     let dims = cx.dims(0)?;
     let count = [1, 2, 3, 4].into_iter().find_map(|i| Some(cx.contents(i)?.len()));

@@ -27,7 +27,7 @@ pub(super) fn invalid<T>(message: String) -> Res<T> {
     Err(Error::invalid(message))
 }
 
-/// Extents that must not be negative.
+/// Sizes that must not be negative.
 pub(super) fn sizes(items: &[i64]) -> Res<Vec<usize>> {
     let size =
         |n: &i64| usize::try_from(*n).map_err(|_| Error::invalid(format!("the extent {n} is negative")));
@@ -190,7 +190,7 @@ fn tile(r: &Request<'_, '_>) -> Res<Option<Work>> {
     if repeats.len() != x.shape.len() {
         return invalid(format!("{} repeats are given for {} axes", repeats.len(), x.shape.len()));
     }
-    // Each axis is two: the repeats, over which the walk stands still, and the extent.
+    // Each axis is two: the repeats, over which the walk stands still, and the size.
     let pairs = repeats.iter().zip(&x.shape).zip(dense(&x.shape));
     let (split, steps): (Vec<usize>, Vec<i64>) =
         pairs.flat_map(|((repeat, extent), step)| [(*repeat, 0), (*extent, step)]).unzip();

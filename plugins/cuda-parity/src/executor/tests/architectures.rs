@@ -14,7 +14,7 @@ struct Text {
     next: usize,
 }
 
-/// A transformer: extents, and how many.
+/// A transformer: sizes, and how many.
 #[derive(Clone, Copy)]
 pub(super) struct Size {
     pub(super) dim: usize,

@@ -23,7 +23,7 @@ type Wanted<'a> = (&'a LazyTensor, Option<Floor>);
 
 /// An output whose integers differ from the expected ones.
 struct Doubtful<'a> {
-    /// The place of the output in the model.
+    /// The position of the output in the model.
     place: usize,
     got: Vec<u8>,
     /// The keys of the program's output, if it holds indices.

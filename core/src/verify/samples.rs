@@ -25,7 +25,7 @@ pub(super) struct Sample {
     pub number: Option<Dim>,
     /// The recorded value.
     pub tensor: LazyTensor,
-    /// The sizes that its elements stay below, where they are places in other tensors.
+    /// The sizes that its elements stay below, where they are positions in other tensors.
     pub within: Vec<Dim>,
     /// Whether the value was made up, and only its type is known.
     pub made: bool,

@@ -71,7 +71,7 @@ impl Selection {
             let index = usize::try_from(index).ok().filter(|index| *index < extent)?;
             lane.checked_mul(extent)?.checked_add(index)
         };
-        // The places of the keys that both sides select, by lane.
+        // The positions of the keys that both sides select, by lane.
         let mut selected: FxHashMap<usize, (Vec<usize>, Vec<usize>)> = FxHashMap::default();
         for ((lane, wanted), got) in lanes.iter().zip(&wanted).zip(&got) {
             let lane = usize::try_from(*lane).ok().filter(|lane| *lane < rows)?;

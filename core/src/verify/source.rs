@@ -113,7 +113,7 @@ impl Against {
         Self::of_values(program, schemas, inputs.filter_map(value).collect(), drawing)
     }
 
-    /// Calls made from values of the inputs at some places.
+    /// Calls made from values of the inputs at some positions.
     fn of_values(
         program: &Program,
         schemas: &Schemas,

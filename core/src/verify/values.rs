@@ -18,9 +18,9 @@ fn below(random: &mut Random, end: i64) -> i64 {
 /// Which values change.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Change {
-    /// Truth values are inverted, places are drawn, numbers change their sign where the program `branches` on them.
+    /// Truth values are inverted, positions are drawn, numbers change their sign where the program `branches` on them.
     Other { branches: bool },
-    /// Integers that are not places move on, and every second truth value is inverted.
+    /// Integers that are not positions move on, and every second truth value is inverted.
     Moved,
     /// Single integers change their sign.
     Negated,

@@ -1,6 +1,6 @@
 //! Convolutions over images as products of matrices.
 //!
-//! The product is `weight[O, C * K] x columns[N, C * K, L]`, with `K` places of the kernel and `L` places of
+//! The product is `weight[O, C * K] x columns[N, C * K, L]`, with `K` positions of the kernel and `L` positions of
 //! the result. A column holds the elements of one window: the positions of the kernel are slices of the (padded)
 //! input, stacked. Grouped convolutions have one more axis, `G`, in front of `O / G` and `C / G`.
 

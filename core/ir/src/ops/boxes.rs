@@ -30,7 +30,7 @@ fn sample(number: f64, batch: usize) -> Res<usize> {
     }
 }
 
-/// The four places around a point, with their weights; none when it lies outside.
+/// The four positions around a point, with their weights; none when it lies outside.
 fn around(y: f64, x: f64, height: usize, width: usize) -> Vec<(usize, f64)> {
     let (h, w) = (height as f64, width as f64);
     if height == 0 || width == 0 || !(-1.0..=h).contains(&y) || !(-1.0..=w).contains(&x) {
@@ -155,7 +155,7 @@ fn max_roi_pool(c: &mut Call<'_>) -> Res<Vec<Value>> {
         let [number, corners @ ..] = roi else { continue };
         let number = sample(*number, batch)?;
         let at = |i: usize| corners.get(i).map_or(0.0, |x| (x * scale).round());
-        // The places of bin `i` of `n` along an axis.
+        // The positions of bin `i` of `n` along an axis.
         let bin = |start: f64, end: f64, i: usize, n: usize, extent: usize| {
             let size = (end - start + 1.0).max(1.0) / n as f64;
             let edge = |x: f64| (x + start).clamp(0.0, extent as f64) as usize;

@@ -18,11 +18,11 @@ pub(super) const OPS: &[Op] = &[
 /// The sizes of a convolution.
 pub(super) struct Plan {
     batch: usize,
-    /// Channels of the input, and spatial places of one.
+    /// Channels of the input, and spatial positions of one.
     channels: usize,
     input: usize,
     groups: usize,
-    /// Channels of the output, and spatial places of one.
+    /// Channels of the output, and spatial positions of one.
     filters: usize,
     output: usize,
     taps: Vec<Vec<(usize, usize)>>,

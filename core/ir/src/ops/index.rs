@@ -72,7 +72,7 @@ fn gather_elements(c: &mut Call<'_>) -> Res<Vec<Value>> {
     one(data.pick(indices.shape().to_vec(), places)?)
 }
 
-/// The places of slices in a tensor of shape `shape`, whose first axes the last axis of `indices` names; in front of
+/// The positions of slices in a tensor of shape `shape`, whose first axes the last axis of `indices` names; in front of
 /// them, `batch` axes are shared.
 fn slices(indices: &Tensor, shape: &[usize], batch: usize) -> Res<(Vec<usize>, usize)> {
     let Some((depth, outer)) = indices.shape().split_last() else {

@@ -46,7 +46,7 @@
 //! ONNX defines some operators by others: [`body()`] is that definition, a function. It evaluates an operator that has
 //! no evaluator of its own, and a second opinion on one that has.
 
-// Sizes, attributes and shapes come from files. A file of kernels, which computes places in tensors whose sizes were
+// Sizes, attributes and shapes come from files. A file of kernels, which computes positions in tensors whose sizes were
 // counted, says so at its head.
 #![deny(clippy::arithmetic_side_effects)]
 

@@ -211,7 +211,7 @@ mod infer {
         smallvec![cx.dtype_attr("output_dtype", || cx.dtype(1))]
     }
 
-    /// `QuantizeLinear` and `DequantizeLinear`: one scale, one for each place of an axis, or one for each block.
+    /// `QuantizeLinear` and `DequantizeLinear`: one scale, one for each position of an axis, or one for each block.
     pub(super) fn scaled(cx: &mut Cx<'_>) -> Option<Shapes> {
         let dims = cx.dims(0)?;
         if let (Some(scales), true) = (cx.dims(1), !cx.flag("block_size")?) {

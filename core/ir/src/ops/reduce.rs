@@ -117,7 +117,7 @@ impl Groups {
         }
     }
 
-    /// The places of the elements of each group.
+    /// The positions of the elements of each group.
     pub(super) fn each(&self) -> impl Iterator<Item = impl Iterator<Item = usize> + Clone> {
         let group = &self.group;
         self.starts.clone().map(move |start| group.clone().map(move |at| start + at))

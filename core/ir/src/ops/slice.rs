@@ -155,7 +155,7 @@ fn padded(extent: usize, before: i64, after: i64) -> Option<i64> {
     i64::try_from(total).ok()
 }
 
-/// How one axis is extended: the place in the input of each place in the output, `None` for the constant.
+/// How one axis is extended: the place in the input of each position in the output, `None` for the constant.
 fn border(mode: &str, extent: usize, before: i64, after: i64) -> Res<Vec<Option<usize>>> {
     let n = extent as i64;
     let total = padded(extent, before, after);
@@ -213,7 +213,7 @@ fn pad(c: &mut Call<'_>) -> Res<Vec<Value>> {
         let place = axes.iter().position(|a| *a == index);
         let at = |pads: &[i64]| place.and_then(|p| pads.get(p).copied()).unwrap_or(0);
         let (front, back) = (at(before), at(after));
-        // Before the places of one axis are listed.
+        // Before the positions of one axis are listed.
         let longer = padded(*extent, front, back).map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(0));
         total = total.saturating_mul(longer);
         c.count(&[total])?;

@@ -12,7 +12,7 @@ use super::{Elements, Op, Res, Tensor, Value};
 pub(super) const OPS: &[Op] =
     &[Op::new("TopK").infer(infer::top_k).eval(top_k), Op::new("Unique").infer(infer::unique).eval(unique)];
 
-/// The order of two elements by their places; NaN is the largest.
+/// The order of two elements by their positions; NaN is the largest.
 fn order(items: &Elements) -> impl Fn(usize, usize) -> Ordering {
     move |a, b| match items {
         Elements::Int(items) => items.get(a).cmp(&items.get(b)),

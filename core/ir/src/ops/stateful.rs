@@ -13,7 +13,7 @@ pub(super) const OPS: &[Op] = &[
     Op::new("LinearAttention").dtypes(infer::attention_types).infer(infer::attention).eval(attention),
 ];
 
-/// A convolution of each channel over the places before it; those before the first are the state, or zeros.
+/// A convolution of each channel over the positions before it; those before the first are the state, or zeros.
 fn causal_conv(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let (x, weight) = (c.tensor(0)?, c.tensor(1)?);
     let (&[batch, channels, length], &[filters, 1, taps]) = (x.shape(), weight.shape()) else {

@@ -128,12 +128,12 @@ impl Cut {
         Self { outer: volume(outer), extent, inner: volume(inner) }
     }
 
-    /// Every line along the axis: its first place; the step between places is `inner`.
+    /// Every line along the axis: its first place; the step between positions is `inner`.
     pub fn lines(self) -> impl Iterator<Item = usize> {
         (0..self.outer).flat_map(move |o| (0..self.inner).map(move |i| o * self.extent * self.inner + i))
     }
 
-    /// The places of the line that starts at `first`.
+    /// The positions of the line that starts at `first`.
     pub fn line(self, first: usize) -> impl DoubleEndedIterator<Item = usize> + Clone {
         (0..self.extent).map(move |k| first + k * self.inner)
     }

@@ -283,7 +283,7 @@ mod infer {
         Some(smallvec![Shape::Ranked(parts), shape_of(cx, 0)])
     }
 
-    /// `TfIdfVectorizer`: as many places as the attribute names.
+    /// `TfIdfVectorizer`: as many positions as the attribute names.
     pub(super) fn tf_idf(cx: &mut Cx<'_>) -> Option<Shapes> {
         let last = *cx.node.ints("ngram_indexes")?.iter().max()?;
         let (_, outer) = cx.dims(0)?.split_last()?;

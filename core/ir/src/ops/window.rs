@@ -10,9 +10,9 @@ use super::strides::{dense, volume};
 pub struct Window {
     /// Sizes of the kernel.
     pub kernel: Vec<usize>,
-    /// Steps between places of the output.
+    /// Steps between positions of the output.
     pub strides: Vec<usize>,
-    /// Steps between places of the kernel.
+    /// Steps between positions of the kernel.
     pub dilations: Vec<usize>,
     /// Pads in front.
     pub before: Vec<i64>,
@@ -93,7 +93,7 @@ impl Window {
         Ok(out)
     }
 
-    /// The number of places along `axis`, unless it does not fit; sets the pads that follow from it.
+    /// The number of positions along `axis`, unless it does not fit; sets the pads that follow from it.
     fn places(&mut self, axis: usize, extent: i64, stride: i64, ceil: bool) -> Option<i64> {
         if let Some(front) = self.same {
             let count = extent.checked_add(stride)?.checked_sub(1)?.checked_div(stride)?;
@@ -112,7 +112,7 @@ impl Window {
         if is_partial { count.checked_add(1) } else { Some(count) }
     }
 
-    /// For each place in the kernel, the pairs of a place in the output and the place in the input that lies under it.
+    /// For each position in the kernel, the pairs of a place in the output and the place in the input that lies under it.
     pub fn taps(&self, c: &Call<'_>, input: &[usize], output: &[usize]) -> Res<Vec<Vec<(usize, usize)>>> {
         c.count(&[volume(&self.kernel), volume(output)])?;
         let strides = dense(input);

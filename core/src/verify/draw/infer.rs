@@ -20,7 +20,7 @@ pub(super) enum Kind {
     Mask,
     /// Zeros, and a number far below zero that is added to scores.
     Additive(f64),
-    /// How many places along an axis of another input count.
+    /// How many positions along an axis of another input count.
     Lengths,
     /// Single truth values.
     Flags,
@@ -46,7 +46,7 @@ pub(super) fn inferred(
         Kind::Positions => {
             let row = sample.dims.last().and_then(|dim| symbols.eval(*dim, &size));
             match limit.zip(row) {
-                // There are not as many places as the axis is long.
+                // There are not as many positions as the axis is long.
                 Some((limit, row)) if row > limit => Rule::Integers { low: 0, high: limit },
                 _ => Rule::Arange,
             }
@@ -136,8 +136,8 @@ fn floats(sample: &Sample) -> Kind {
     Kind::Measured(mean, deviation)
 }
 
-/// The size that lengths count places of: the shortest axis behind the first of another input that none of the
-/// recorded lengths exceeds, if the lengths are one for each place on the first axis.
+/// The size that lengths count positions of: the shortest axis behind the first of another input that none of the
+/// recorded lengths exceeds, if the lengths are one for each position on the first axis.
 fn counted(samples: &[Sample], place: usize) -> Option<Dim> {
     let lengths = samples.get(place)?;
     let longest = whole(&lengths.tensor)?.into_iter().max()?;

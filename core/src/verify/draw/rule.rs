@@ -39,7 +39,7 @@ pub enum Rule {
     Ones,
     /// 0, 1, 2 and so on along the last axis.
     Arange,
-    /// A mask whose rows, along the last axis, leave some places at the beginning open, at least one: 1 there and 0
+    /// A mask whose rows, along the last axis, leave some positions at the beginning open, at least one: 1 there and 0
     /// behind them. Of floats 0, and `hidden` behind them, which is added to masked elements.
     Mask {
         /// The value of masked elements; by default the lowest finite number.
@@ -97,7 +97,7 @@ impl Rule {
     }
 }
 
-/// Whether each place of a mask is open.
+/// Whether each position of a mask is open.
 fn open(count: usize, row: usize, random: &mut Random) -> impl Iterator<Item = bool> {
     let mut length = 0;
     (0..count).map(move |at| {

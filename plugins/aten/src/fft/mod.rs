@@ -6,7 +6,7 @@ mod named;
 
 use onnxport_sdk::prelude::*;
 
-/// How a transform is scaled, for `n` places in all.
+/// How a transform is scaled, for `n` positions in all.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scaling {
     /// Not at all.
@@ -82,7 +82,7 @@ pub(super) fn scaled(cx: &Lower, y: Value, extents: &[Dim], inverse: bool, scali
 }
 
 /// The real parts of the inverse transform along `axis` of half a spectrum whose other half mirrors
-/// it; the result has `n` places.
+/// it; the result has `n` positions.
 pub(super) fn from_half(cx: &Lower, x: Value, axis: usize, n: Dim) -> Res<Value> {
     let (Dim::Const(n), Dim::Const(have)) = (n, cx.dim(x, axis)) else {
         return from_dynamic_half(cx, x, axis, n);

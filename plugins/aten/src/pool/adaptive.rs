@@ -167,7 +167,7 @@ fn largest(cx: &Lower, x: Value, sizes: &Sizes) -> Res<Vec<Option<Value>>> {
         return dynamic::largest(cx, x, sizes);
     };
     let mut windows = x;
-    // For every window the places in the channel, from the first axis on.
+    // For every window the positions in the channel, from the first axis on.
     let mut flat: Vec<Vec<i64>> = vec![vec![0]];
     for (i, (n, m)) in inner.iter().zip(&outer).enumerate() {
         let reach = (0..*m).map(|w| bounds(w, *n, *m)).map(|(start, end)| end - start).max().unwrap_or(1);

@@ -1,4 +1,4 @@
-//! What `nn.MultiheadAttention` writes around its heads: places go before the batch, query, key and value lie one behind the other in
+//! The nodes that `nn.MultiheadAttention` writes around its heads: positions go before the batch, query, key and value lie one behind the other in
 //! one product, and the batch and the heads are one axis meanwhile.
 
 use onnxport_sdk::prelude::*;

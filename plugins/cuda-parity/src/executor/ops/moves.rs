@@ -1,4 +1,4 @@
-//! Elements to other places.
+//! Elements to other positions.
 
 use onnxport_ir::tensor::DType;
 

@@ -72,7 +72,7 @@ impl Lower<'_> {
         if (self.host().dims_value)(self.cx(), RSlice::from_slice(&records), &mut out) == status::OK {
             return Value(out);
         }
-        self.fail("an extent is not known at run time".to_owned())
+        self.fail("a size is not known at run time".to_owned())
     }
 
     /// An i64 vector of symbolic integers: a constant if all are numbers, else their concatenation.

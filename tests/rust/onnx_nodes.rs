@@ -138,7 +138,7 @@ fn symbolic_types_are_right_at_the_traced_sizes() {
 /// A tensor of a type in words, `f32[2, 3]`.
 fn tensor(ty: &str, bytes: &Bytes) -> Value {
     let (dtype, dims) = ty.trim_end_matches(']').split_once('[').expect("a type");
-    let shape = dims.split(", ").filter(|dim| !dim.is_empty()).map(|dim| dim.parse().expect("an extent"));
+    let shape = dims.split(", ").filter(|dim| !dim.is_empty()).map(|dim| dim.parse().expect("a size"));
     let shape = shape.collect();
     Value::Tensor(Tensor::packed(dtype.parse().expect("a type"), shape, bytes.clone()).expect("a tensor"))
 }

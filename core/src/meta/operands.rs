@@ -81,7 +81,7 @@ fn congruent(cx: &mut Cx<'_>) -> Meta<()> {
             return contradiction(format!("`{first}` has rank {a} and `{name}` has rank {b}"));
         }
         for (a, b) in ty.shape.iter().zip(&other.shape) {
-            cx.agree(*a, *b, &format!("extents of `{first}` and `{name}`"))?;
+            cx.agree(*a, *b, &format!("sizes of `{first}` and `{name}`"))?;
         }
     }
     Ok(())

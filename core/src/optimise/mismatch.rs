@@ -81,7 +81,7 @@ impl Mismatch {
             }
             Why::Dim(variable) => {
                 let name = pattern.dims.get(*variable).map_or("?", String::as_str);
-                format!("the extent `{name}` would be two different ones")
+                format!("the size `{name}` would be two different ones")
             }
             Why::Used(term, value) => {
                 format!("the result of the inner `{}`{} has other readers", op(term), named(value))

@@ -62,7 +62,7 @@ fn extents_are_read() {
     let Term::Node(node) = &pattern.roots[0].term else { panic!("a node") };
     let Some([Dim::Variable(n), Dim::Number(3), Dim::Any, Dim::Rest]) = node.operands[0].shape.as_deref()
     else {
-        panic!("four extents")
+        panic!("four sizes")
     };
     assert_eq!(n.text, "N");
 }

@@ -117,7 +117,7 @@ impl<'h> GraphView<'h> {
     pub fn dim_text(self, dim: Dim) -> String {
         let mut text = RStr::from_str("");
         let answer = (self.host().dim_text)(self.cx(), dim.record(), &mut text);
-        self.expect(answer, "an extent");
+        self.expect(answer, "a size");
         text.lent().to_owned()
     }
 

@@ -95,7 +95,7 @@ fn flat_extent(x: ValueRef<'_>, groups: &Attribute) -> Res<i64> {
         (Some(behind), Some(groups)) if groups > 0 && behind % groups == 0 => Ok(behind / groups),
         // Beside a size of 0 the open one is anything.
         (None, _) if *batch != Dim::Unknown && x.graph().dim_range(*batch).min > 0 => Ok(-1),
-        _ => Err("the batch may be empty, and another extent is not known".into()),
+        _ => Err("the batch may be empty, and another size is not known".into()),
     }
 }
 

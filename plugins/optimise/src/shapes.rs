@@ -70,7 +70,7 @@ fn is_idle(matched: &Matched<'_>, training: Option<ValueRef<'_>>) -> Res<()> {
 fn states_all(shape: ValueRef<'_>) -> Res<()> {
     match shape.constant().and_then(|literal| literal.ints()) {
         Some(extents) if !extents.contains(&0) => Ok(()),
-        Some(_) => Err("an extent is copied from the operand".into()),
+        Some(_) => Err("a size is copied from the operand".into()),
         None => Err("the shape is not known".into()),
     }
 }
@@ -127,12 +127,12 @@ pub(crate) fn reshaping(x: ValueRef<'_>, to: &[Dim]) -> Res<Vec<i64>> {
         shape.push(match dim {
             Dim::Const(n) if n > 0 => n,
             dim if stays(place, dim) => 0,
-            Dim::Const(_) => return Err("an extent is 0".into()),
+            Dim::Const(_) => return Err("a size is 0".into()),
             _ if open.is_none() => {
                 open = Some(place);
                 -1
             }
-            _ => return Err("several extents are computed".into()),
+            _ => return Err("several sizes are computed".into()),
         });
     }
     let positive = |dim: Dim| dim.as_const().map_or_else(|| x.graph().dim_range(dim).min > 0, |n| n > 0);

@@ -138,7 +138,7 @@ impl<'c> Context<'c> {
             Context::Graph(..) => {
                 let hint =
                     "take it from a tensor: `op.extent(x, axis)`, or 0 or -1 in the shape of a `Reshape`";
-                self.fail(format!("an extent that is not a number is not computed here; {hint}"))
+                self.fail(format!("a size that is not a number is not computed here; {hint}"))
             }
         }
     }

@@ -36,7 +36,7 @@ pub(super) fn read(call: u64, value: &Bound<'_, PyAny>) -> PyResult<Option<Exten
     if let Ok(dim) = value.cast::<Dim>() {
         let dim = dim.get();
         if dim.call != call {
-            return Err(PyTypeError::new_err("an extent belongs to another call"));
+            return Err(PyTypeError::new_err("a size belongs to another call"));
         }
         return Ok(Some(dim.extent));
     }
@@ -103,7 +103,7 @@ macro_rules! arithmetic {
             }
 
             fn __bool__(&self) -> PyResult<bool> {
-                Err(PyTypeError::new_err("an extent is not known before the model runs: look at its `min` and `max`"))
+                Err(PyTypeError::new_err("a size is not known before the model runs: look at its `min` and `max`"))
             }
 
             fn __repr__(&self) -> String {

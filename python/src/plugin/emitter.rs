@@ -91,7 +91,7 @@ impl Emitter {
     }
 
     fn extent_of(&self, given: Any<'_, '_>) -> PyResult<Extent> {
-        let wrong = || PyTypeError::new_err("an extent is a number, a `Dim` or `None`");
+        let wrong = || PyTypeError::new_err("a size is a number, a `Dim` or `None`");
         dim::read(self.call, given)?.ok_or_else(wrong)
     }
 

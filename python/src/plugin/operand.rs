@@ -109,9 +109,7 @@ fn element(call: u64, item: &Bound<'_, PyAny>) -> PyResult<Element> {
         return Ok(Element::Value(value));
     }
     let extent = if item.is_none() { None } else { dim::read(call, item)? };
-    extent
-        .map(Element::Extent)
-        .ok_or_else(|| PyTypeError::new_err("a vector of extents holds something else"))
+    extent.map(Element::Extent).ok_or_else(|| PyTypeError::new_err("a vector of sizes holds something else"))
 }
 
 /// Reads nested lists of numbers, all of one form.

@@ -110,7 +110,7 @@ fn agrees(ty: &Type, expected: &Value) -> Result<Known, String> {
             _ => true,
         });
     if !fits {
-        return Err(format!("has the extents {dims:?} by inference and is {}", expected.describe()));
+        return Err(format!("has the sizes {dims:?} by inference and is {}", expected.describe()));
     }
     let open = dims.iter().any(|d| d.is_none_or(|d| d.as_const().is_none()));
     Ok(if open || dtype.is_none() { Known::Some } else { Known::All })

@@ -86,7 +86,7 @@ pub(crate) fn values(
     let drawn = block.inputs.iter().map(|input| {
         let ty = &model.graph.values[*input].ty;
         let shape = ty.shape().and_then(Shape::dims).expect("a rank");
-        let extent = |dim: &Option<Dim>| model.symbols.eval(dim.expect("an extent"), sizes);
+        let extent = |dim: &Option<Dim>| model.symbols.eval(dim.expect("a size"), sizes);
         let shape = shape.iter().map(|dim| extent(dim).expect("a size") as usize).collect();
         Some(Value::Tensor(random.tensor(ty.dtype().expect("a type"), shape, special)))
     });

@@ -94,7 +94,7 @@ fn roi_align(c: &mut Call<'_>) -> Res<Vec<Value>> {
             if points < 1e6 {
                 Ok((start, bin, points as usize))
             } else {
-                invalid!("a box of extent {length} is too large")
+                invalid!("a box of size {length} is too large")
             }
         };
         let (left, across, xs) = bins(corner(0), corner(2), columns)?;

@@ -157,7 +157,7 @@ pub fn transposed(c: &Call<'_>, window: &mut Window, input: &[usize]) -> Res<Vec
         let full = window.covered(axis, *extent).saturating_add(extra.get(axis).copied().unwrap_or(0));
         if let Some(given) = &given {
             let Some(wanted) = given.get(axis).copied() else {
-                return invalid!("an extent of the output is missing");
+                return invalid!("a size of the output is missing");
             };
             let total = full.saturating_sub(wanted);
             let less = total.div_euclid(2);

@@ -64,7 +64,7 @@ fn einsum(c: &mut Call<'_>) -> Res<Vec<Value>> {
                 None => extents.push((*label, *extent)),
                 Some((_, known)) if *known == 1 => *known = *extent,
                 Some((_, known)) if *extent != 1 && extent != known => {
-                    return invalid!("one label of `{equation}` has the extents {known} and {extent}");
+                    return invalid!("one label of `{equation}` has the sizes {known} and {extent}");
                 }
                 Some(_) => {}
             }
@@ -186,7 +186,7 @@ mod infer {
                 // A size of 1 may broadcast, so that it says nothing about the letter's.
                 let dim = dim.filter(|d| cx.symbols.range(*d).min.is_some_and(|n| n > 1));
                 let known = extents.iter().find(|(l, ..)| *l == letter).and_then(|e| e.2);
-                cx.equal(known, dim, &format!("the extents of `{letter}` differ"))?;
+                cx.equal(known, dim, &format!("the sizes of `{letter}` differ"))?;
                 match extents.iter_mut().find(|(l, ..)| *l == letter) {
                     Some((_, count, known)) => {
                         (*count, *known) = (count.saturating_add(1), either(*known, dim));

@@ -32,7 +32,7 @@ fn place(index: i64, extent: usize) -> Res<usize> {
     usize::try_from(front)
         .ok()
         .filter(|at| *at < extent)
-        .ok_or_else(|| Error::invalid(format!("the index {index} is out of the extent {extent}")))
+        .ok_or_else(|| Error::invalid(format!("the index {index} is out of range for the size {extent}")))
 }
 
 fn gather(c: &mut Call<'_>) -> Res<Vec<Value>> {

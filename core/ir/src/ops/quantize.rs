@@ -43,7 +43,7 @@ impl Grid {
         let block = usize::try_from(c.int("block_size")?).unwrap_or(0);
         if block == 0 {
             if scale.len() != cut.extent {
-                return invalid!("{} scales are given for the extent {}", scale.len(), cut.extent);
+                return invalid!("{} scales are given for the size {}", scale.len(), cut.extent);
             }
             return Ok(Self { cut: Cut { outer: 1, ..cut }, block: 1, entries: cut.extent });
         }

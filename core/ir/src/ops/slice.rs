@@ -74,7 +74,7 @@ fn part(c: &Call<'_>, x: &Tensor, starts: &[usize], shape: Vec<usize>, steps: &[
 pub(super) fn range(c: &Call<'_>, x: &Tensor, axis: usize, from: usize, extent: usize) -> Res<Tensor> {
     let (mut starts, mut shape) = (vec![0; x.rank()], x.shape().to_vec());
     if from.saturating_add(extent) > x.dim(axis) || axis >= x.rank() {
-        return invalid!("{from} and {extent} more are beyond the extent {} of axis {axis}", x.dim(axis));
+        return invalid!("{from} and {extent} more are beyond the size {} of axis {axis}", x.dim(axis));
     }
     (starts[axis], shape[axis]) = (from, extent);
     part(c, x, &starts, shape, &vec![1; x.rank()])
@@ -131,7 +131,7 @@ pub(super) fn extents(c: &Call<'_>, extent: usize, parts: usize, count: usize) -
     };
     let given = sizes(&given)?;
     if given.iter().try_fold(0usize, |n, d| n.checked_add(*d)) != Some(extent) {
-        return invalid!("the parts {given:?} do not make the extent {extent}");
+        return invalid!("the parts {given:?} do not make the size {extent}");
     }
     Ok(given)
 }
@@ -183,7 +183,7 @@ fn border(mode: &str, extent: usize, before: i64, after: i64) -> Res<Vec<Option<
     }
     match total {
         Some(total) if (0..=i64::from(u32::MAX)).contains(&total) => Ok((0..total).map(at).collect()),
-        _ => invalid!("an axis of extent {extent} cannot be padded by {before} and {after}"),
+        _ => invalid!("an axis of size {extent} cannot be padded by {before} and {after}"),
     }
 }
 

@@ -34,7 +34,7 @@ pub fn broadcast<'a>(shapes: impl IntoIterator<Item = &'a [usize]>) -> Res<Vec<u
             if *have == 1 {
                 *have = *extent;
             } else if *extent != 1 && extent != have {
-                return invalid!("the extents {have} and {extent} do not broadcast");
+                return invalid!("the sizes {have} and {extent} do not broadcast");
             }
         }
     }

@@ -78,10 +78,11 @@ fn reshape(c: &mut Call<'_>) -> Res<Vec<Value>> {
                     return invalid!("dimension {index} of {target:?} copies an axis that does not exist");
                 }
             },
-            -1 if open.replace(index).is_some() => return invalid!("{target:?} leaves two extents open"),
+            -1 if open.replace(index).is_some() => return invalid!("{target:?} leaves two sizes open"),
             -1 => 1,
-            n => usize::try_from(*n)
-                .map_err(|_| super::Error::invalid(format!("the extent {n} is negative")))?,
+            n => {
+                usize::try_from(*n).map_err(|_| super::Error::invalid(format!("the size {n} is negative")))?
+            }
         });
     }
     if let Some(open) = open {
@@ -111,7 +112,7 @@ fn squeeze(c: &mut Call<'_>) -> Res<Vec<Value>> {
         None => (0..x.rank()).filter(|axis| x.dim(*axis) == 1).collect(),
     };
     if let Some(axis) = axes.iter().find(|axis| x.dim(**axis) != 1) {
-        return invalid!("axis {axis} of shape {:?} is not of extent 1", x.shape());
+        return invalid!("axis {axis} of shape {:?} is not of size 1", x.shape());
     }
     let kept = x.shape().iter().enumerate().filter(|(i, _)| !axes.contains(i)).map(|(_, d)| *d);
     one(x.reshaped(kept.collect())?)

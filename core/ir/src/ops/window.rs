@@ -79,13 +79,13 @@ impl Window {
             let (extent, stride) = (*extent as i64, self.strides[axis] as i64);
             let Some(count) = self.places(axis, extent, stride, ceil) else {
                 return invalid!(
-                    "the window and the pads of an axis of extent {extent} do not fit into 64 bits"
+                    "the window and the pads of an axis of size {extent} do not fit into 64 bits"
                 );
             };
             let Ok(count) = usize::try_from(count) else {
                 let reach = self.reach(axis);
                 return invalid!(
-                    "the window of {reach} is longer than spatial axis {axis}, of extent {extent}"
+                    "the window of {reach} is longer than spatial axis {axis}, of size {extent}"
                 );
             };
             out.push(count);

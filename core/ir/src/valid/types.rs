@@ -110,7 +110,7 @@ pub(super) fn ends(cx: &mut Cx<'_>, graph: &Graph) {
     }
     for (value, info) in graph.values.iter() {
         if let Some(dim) = negative(info.ty.shape()) {
-            cx.report(format!("{} has an axis of extent {dim}", describe(graph, value)));
+            cx.report(format!("{} has an axis of size {dim}", describe(graph, value)));
         }
     }
 }

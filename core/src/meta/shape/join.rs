@@ -47,7 +47,7 @@ fn wider(cx: &mut Cx<'_>, a: Dim, b: Dim) -> Meta<Dim> {
     match (cx.judge.traced(a), cx.judge.traced(b)) {
         (Some(1), _) => return Ok(b),
         (_, Some(1)) => return Ok(a),
-        (Some(_), Some(_)) => cx.agree(a, b, "extents that broadcast")?,
+        (Some(_), Some(_)) => cx.agree(a, b, "sizes that broadcast")?,
         // A size that is known only at run time may be 1 then.
         _ => return Err(Stop::Unknown),
     }
@@ -81,7 +81,7 @@ pub(super) fn joined(cx: &mut Cx<'_>, parts: Vec<Vec<Dim>>, axis: usize) -> Meta
             if i == axis {
                 *sum = cx.judge.symbols.add(*sum, dim);
             } else {
-                cx.agree(*sum, dim, "extents of tensors that are joined along another axis")?;
+                cx.agree(*sum, dim, "sizes of tensors that are joined along another axis")?;
             }
         }
     }
@@ -97,7 +97,7 @@ pub(super) fn stack(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
             return contradiction("it stacks tensors of different ranks");
         }
         for (a, b) in first.iter().zip(&other.shape) {
-            cx.agree(*a, *b, "extents of tensors that are stacked")?;
+            cx.agree(*a, *b, "sizes of tensors that are stacked")?;
         }
     }
     let axis = cx.axis(1, first.len().saturating_add(1))?;

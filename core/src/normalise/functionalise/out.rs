@@ -46,7 +46,7 @@ impl Rewriter<'_, '_> {
                 return Err("its result, which states the shape, is not recorded".to_owned());
             };
             if self.tensor(*recorded)?.shape != ty.shape {
-                return Err(format!("it changes the extent of `{name}`"));
+                return Err(format!("it changes the size of `{name}`"));
             }
             let Some(dtype) = meta::dtype_of(&new, functional, i, &self.editor.values) else {
                 return Err(format!("the result type of `{target}` is unknown"));

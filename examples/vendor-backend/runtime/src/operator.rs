@@ -210,7 +210,7 @@ fn describe(api: &OrtApi, info: *const OrtTensorTypeAndShapeInfo) -> Result<(Typ
         check(api, (api.GetDimensions)(info, dims.as_mut_ptr(), rank))?;
         dims
     };
-    let dims = dims.iter().map(|d| usize::try_from(*d).map_err(|_| format!("an extent is {d}")));
+    let dims = dims.iter().map(|d| usize::try_from(*d).map_err(|_| format!("a size is {d}")));
     Ok((ty, dims.collect::<Result<_, _>>()?))
 }
 

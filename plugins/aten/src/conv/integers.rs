@@ -135,5 +135,5 @@ pub(super) fn transpose(
 /// The sizes of `x` from axis `first`, which must be constant.
 fn extents(cx: &Lower, x: Value, first: usize) -> Res<Vec<i64>> {
     let extents: Option<Vec<i64>> = cx.shape(x)?.iter().skip(first).map(|d| d.as_const()).collect();
-    extents.ok_or_else(|| "a convolution of integers needs constant extents".into())
+    extents.ok_or_else(|| "a convolution of integers needs constant sizes".into())
 }

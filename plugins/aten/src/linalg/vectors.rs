@@ -12,7 +12,7 @@ fn cross(cx: &Lower, a: Value, b: Value, dim: Option<i64>) -> Res<Value> {
     // By default the older form takes the first axis of size 3.
     let axis = match dim {
         Some(dim) => cx.axis(dim, rank)?,
-        None => result.shape.iter().position(|d| d.is(3)).ok_or("no axis has the extent 3")?,
+        None => result.shape.iter().position(|d| d.is(3)).ok_or("no axis has the size 3")?,
     };
     let axis = axis as i64 - rank as i64;
     let (a, b) = (cx.cast(a, result.dtype), cx.cast(b, result.dtype));

@@ -77,7 +77,7 @@ impl Sizes {
             let exact = |((n, m), s): (&(i64, i64), &f64)| *n as f64 * s == *m as f64;
             let extents = self.constant().unwrap_or_default();
             if !extents.iter().zip(self.scales.iter().flatten()).all(exact) {
-                return Err("ONNX computes other extents from the argument `scale_factors`".into());
+                return Err("ONNX computes other sizes from the argument `scale_factors`".into());
             }
         }
         let (mut scales, mut sizes) = (None, None);

@@ -282,7 +282,7 @@ impl Engine {
         let count = stated.as_chunks().0.first().map(|bytes| u64::from_le_bytes(*bytes));
         match (array.shape.get_mut(axis), count) {
             (Some(extent), Some(count)) if count <= *extent as u64 => *extent = count as usize,
-            _ => return Err(Error::invalid("a kernel states no extent that can be")),
+            _ => return Err(Error::invalid("a kernel states no size that can be")),
         }
         Ok(())
     }

@@ -34,7 +34,7 @@ fn is_whole(x: ValueRef<'_>, begin: ValueRef<'_>, end: ValueRef<'_>, start: &Att
         {
             Ok(())
         }
-        _ => Err("they are not the extents of the last two axes and of all in front".into()),
+        _ => Err("they are not the sizes of the last two axes and of all in front".into()),
     }
 }
 

@@ -240,7 +240,7 @@ fn is_inside(name: &str) -> bool {
 
 fn extents(dims: &[i64]) -> Res<Vec<u64>> {
     let dims: Option<Vec<u64>> = dims.iter().map(|d| u64::try_from(*d).ok()).collect();
-    dims.ok_or_else(|| "has a negative extent".to_owned())
+    dims.ok_or_else(|| "has a negative size".to_owned())
 }
 
 /// Whether the indices of a sparse tensor are in bounds and ascending, as ONNX requires, hence unique.

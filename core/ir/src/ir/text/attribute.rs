@@ -182,7 +182,7 @@ impl Parser<'_> {
         let ty = self.ty()?;
         match (ty.dtype(), ty.shape().and_then(extents)) {
             (Some(dtype), Some(shape)) => Ok((dtype, shape)),
-            _ => self.lexer.fail("a tensor needs an element type and constant extents"),
+            _ => self.lexer.fail("a tensor needs an element type and constant sizes"),
         }
     }
 

@@ -22,7 +22,7 @@ fn within(cx: &mut Cx<'_>, index: usize, extent: Option<Dim>) -> Option<()> {
     let Some(Dim::Const(n)) = extent.filter(|_| cx.always_runs()) else { return Some(()) };
     let picks = cx.contents(index).unwrap_or_default();
     let odd = picks.iter().filter_map(|d| d.as_const()).find(|p| !(n.saturating_neg()..n).contains(p));
-    cx.demand(odd.is_none(), || format!("the index {} is beyond the extent {n}", odd.unwrap_or_default()))
+    cx.demand(odd.is_none(), || format!("the index {} is beyond the size {n}", odd.unwrap_or_default()))
 }
 
 /// `GatherElements`.

@@ -56,7 +56,7 @@ pub(in crate::ops) fn together(cx: &mut Cx<'_>, a: &[Option<Dim>], b: &[Option<D
         let (x, y) = (from_end(a, back), from_end(b, back));
         if let Some((x, y)) = x.zip(y).filter(|(x, y)| clash(cx.symbols, *x, *y)) {
             let (x, y) = (cx.symbols.display(x), cx.symbols.display(y));
-            return cx.refute(format!("the extents {x} and {y} of axis -{back} do not broadcast"));
+            return cx.refute(format!("the sizes {x} and {y} of axis -{back} do not broadcast"));
         }
         if let Some((x, y)) = x.zip(y)
             && x != y

@@ -46,9 +46,9 @@ pub(super) fn split(cx: &mut Cx<'_>) -> Option<Shapes> {
         cx.counts(1, count, "outputs")?;
         if let Some(sizes) = cx.contents(1) {
             let negative = sizes.iter().any(|d| d.as_const().is_some_and(|n| n < 0));
-            cx.demand(!negative, || "a part has a negative extent".to_owned())?;
+            cx.demand(!negative, || "a part has a negative size".to_owned())?;
             let total = sizes.into_iter().fold(Dim::Const(0), |a, b| cx.symbols.add(a, b));
-            cx.equal(Some(total), dims[at], "the sum of the parts is not the extent")?;
+            cx.equal(Some(total), dims[at], "the sum of the parts is not the size")?;
         }
     } else if let (Some(Dim::Const(n)), true) = (dims[at], count > 0) {
         equal_parts(cx, n, i64::try_from(count).ok()?)?;
@@ -113,7 +113,7 @@ pub(super) fn pad(cx: &mut Cx<'_>) -> Option<Shapes> {
         let both = cx.symbols.add(*before, *after);
         out[*at] = dims[*at].map(|d| cx.symbols.add(d, both));
         let negative = out[*at].and_then(Dim::as_const).filter(|n| *n < 0);
-        cx.demand(negative.is_none(), || format!("axis {at} would have an extent below 0"))?;
+        cx.demand(negative.is_none(), || format!("axis {at} would have a size below 0"))?;
     }
     one(out)
 }

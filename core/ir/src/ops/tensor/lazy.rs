@@ -89,7 +89,7 @@ impl Tensor {
                     Some(index) => at = at * extent + index,
                     None => {
                         return invalid!(
-                            "the index {index} of a sparse tensor is out of the extent {extent}"
+                            "the index {index} of a sparse tensor is out of range for the size {extent}"
                         );
                     }
                 }

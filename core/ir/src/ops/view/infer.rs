@@ -32,7 +32,7 @@ pub(super) fn reshape(cx: &mut Cx<'_>) -> Option<Shapes> {
     let allow_zero = cx.flag("allowzero")?;
     let open: SmallVec<[usize; 2]> =
         (0..target.len()).filter(|i| target[*i] == Some(Dim::Const(-1))).collect();
-    cx.demand(open.len() < 2, || "the shape leaves more than one extent open".to_owned())?;
+    cx.demand(open.len() < 2, || "the shape leaves more than one size open".to_owned())?;
     let nonsense = target.iter().flatten().find(|d| d.as_const().is_some_and(|n| n < -1));
     cx.demand(nonsense.is_none(), || "the shape contains a negative dimension".to_owned())?;
     if !allow_zero {

@@ -122,7 +122,7 @@ def _call(operator: Operator, given: Any, op: Any, names: list[str], values: lis
 
 
 def _takes_emitter(given: Callable[..., Any]) -> bool:
-    """Whether the first parameter is called `op`, or said to be an emitter."""
+    """Whether the first parameter is called `op`, or annotated as an emitter."""
     first = next(iter(inspect.signature(given).parameters.values()), None)
     if first is None:
         return False

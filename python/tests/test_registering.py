@@ -110,7 +110,7 @@ def test_types_have_the_numbers_of_onnx():
     assert DType.of("float32") is DType.FLOAT
     for name in ["float8_e4m3fn", "float8_e5m2", "complex64", "bool", "uint16"]:
         DType.of(getattr(torch, name))
-    with pytest.raises(ValueError, match="no element type"):
+    with pytest.raises(ValueError, match="not an element type"):
         DType.of("number")
 
 

@@ -162,7 +162,7 @@ fn quantisers_are_listed_and_checked() {
     };
     for (quantiser, verdict, reason) in [
         ("fine", "pass", "36 generated weights quantised, 0 refused"),
-        ("refuses", "skip", "refuses every weight"),
+        ("refuses", "skip", "refuses every generated weight"),
         ("panics", "fail", "panicked: out of cheese"),
         ("nan", "fail", "scale"),
         ("negative", "fail", "scale"),

@@ -97,7 +97,7 @@ def made(keep: Path) -> Iterator[Model]:
                 try:
                     with quiet():
                         architecture(name, way, target)
-                except Exception as why:  # What an exporter raises has no common class.
+                except Exception as why:  # Exceptions of exporters have no common class.
                     failed.write_text(str(why))
                     target.unlink(missing_ok=True)
                     print(f"{name} ({way}): {type(why).__name__}", file=sys.stderr)
@@ -116,7 +116,7 @@ def of_tests() -> Iterator[Model]:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Hide what an exporter prints."""
+    """Hide the output of an exporter."""
     with (
         warnings.catch_warnings(),
         contextlib.redirect_stdout(io.StringIO()),
@@ -140,7 +140,7 @@ def optimize(binary: Path, source: Path, target: Path, level: str) -> None:
 
 
 def plain(path: Path) -> list[object] | None:
-    """Return what a model computes without ONNX Runtime's optimizer, if it runs."""
+    """Return the outputs of a model without ONNX Runtime's optimizer, if it runs."""
     import onnxruntime
 
     from tests.python.importing import same
@@ -153,7 +153,7 @@ def plain(path: Path) -> list[object] | None:
         session = onnxruntime.InferenceSession(str(path), options, providers=providers)
         given = same.feeds(session)
         return None if given is None else session.run(None, given)
-    except Exception:  # What it raises has no common class.
+    except Exception:  # Its exceptions have no common class.
         return None
 
 
@@ -198,7 +198,7 @@ def row(model: Model, binary: Path, keep: Path) -> dict[str, tuple[int | None, s
             with quiet():
                 slim(model.path, peer)
         found["onnxslim"] = (optimised.nodes(peer), judge.note(peer))
-    except Exception as why:  # What a peer raises has no common class.
+    except Exception as why:  # Exceptions of peers have no common class.
         found["onnxslim"] = (None, type(why).__name__)
     for level in LEVELS:
         with tempfile.TemporaryDirectory() as folder:

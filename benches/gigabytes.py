@@ -1,9 +1,9 @@
-"""What an export of a large module from Python adds to the memory that PyTorch holds.
+"""Memory of an export of a large module from Python, beside PyTorch's.
 
     python benches/gigabytes.py [GB] [--folder FOLDER]
 
 Exports linear layers of a gigabyte each, whose weights differ, to a file with its weights beside
-it, and prints a Markdown table. The folder must have room for the weights; what is written is
+it, and prints a Markdown table. The folder must have room for the weights; the output is
 removed.
 """
 

@@ -1,4 +1,4 @@
-"""What an export from Python takes, after PyTorch has captured the module.
+"""The time of an export from Python, after PyTorch has captured the module.
 
     python benches/live.py [NAMES…] [--repeat 3]
 
@@ -64,7 +64,7 @@ class Peak:
 
 
 def measure(exporter: str, name: str, repeat: int) -> dict[str, Any]:
-    """Return what `exporter` takes for a model, in this process."""
+    """Return the time and memory of `exporter` for a model, in this process."""
     import torch
 
     from tests.python.models.registry import load_all

@@ -64,7 +64,7 @@ def nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
 
 
 def key(entries: dict[str, str]) -> tuple[str, str, str]:
-    """Return what tells one call from another: its modules and name, its operator, its stack."""
+    """Return a key for a call: its modules and name, its operator, its stack."""
     names = ("name_scopes", "class_hierarchy", "stack_trace")
     scopes, classes, stack = (entries.get(PREFIX + name, "") for name in names)
     return scopes, classes, stack
@@ -81,7 +81,7 @@ def calls(found: Iterator[Any]) -> dict[tuple[str, str, str], dict[str, str]]:
 
 
 def expected(program: torch.export.ExportedProgram) -> dict[tuple[str, str, str], dict[str, str]]:
-    """Return what the exporter's functions say of the calls of a program."""
+    """Return the texts of the exporter's functions for the calls of a program."""
     said = {}
     for module in program.graph_module.modules():
         for node in getattr(module, "graph", torch.fx.Graph()).nodes:
@@ -102,7 +102,7 @@ def converted(archive: Path, folder: Path, *options: str) -> onnx.ModelProto:
 
 
 def exported(program: torch.export.ExportedProgram, folder: Path) -> onnx.ModelProto | None:
-    """Return what PyTorch's exporter makes of a program; `None` if it does not."""
+    """Return the model of PyTorch's exporter; `None` if it refuses the program."""
     try:
         made = torch.onnx.export(program, dynamo=True, optimize=False, verbose=False)
         made.save(folder / "torch.onnx", external_data=True)
@@ -112,7 +112,7 @@ def exported(program: torch.export.ExportedProgram, folder: Path) -> onnx.ModelP
 
 
 def values(model: onnx.ModelProto) -> dict[str, dict[str, str]]:
-    """Return what is said of inputs and weights, by name."""
+    """Return the metadata of inputs and weights, by name."""
     graph = model.graph
     declared = [*graph.input, *graph.value_info]
     weights = {tensor.name for tensor in graph.initializer} | {value.name for value in graph.input}
@@ -141,7 +141,7 @@ def located(model: onnx.ModelProto) -> tuple[int, int, int]:
 
 
 def compare(archive: Path, folder: Path) -> Counter[str]:
-    """Compare what is said of one program; raise where a text of ours is not the exporter's."""
+    """Compare the texts of one program; raise where a text of ours is not the exporter's."""
     found: Counter[str] = Counter()
     plain = converted(archive, folder, "--no-optimize")
     program = torch.export.load(archive)

@@ -1,4 +1,4 @@
-"""How many nodes our models have, beside those of `torch.onnx` and of what shortens its models.
+"""How many nodes our models have, beside those of `torch.onnx` and of optimizers of its models.
 
     python -m tests.python.models make --all
     python benches/nodes.py target/models --keep target/peers --more
@@ -78,7 +78,7 @@ def sim(source: Path, target: Path) -> None:
 
 
 def runtime(source: Path, target: Path) -> None:
-    """Shorten an exported model with ONNX Runtime, by what every execution provider can run."""
+    """Shorten an exported model with ONNX Runtime, for every execution provider."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -156,7 +156,7 @@ def exported(keep: Path, names: list[str]) -> None:
 
 
 def made(target: Path, make: Callable[[Path, Path], None], source: Path) -> int | None:
-    """Return the nodes of what `make` makes of `source`, in a file that may be there already."""
+    """Return the nodes of `make`'s model of `source`, in a file that may exist already."""
     failed = target.with_suffix(".failed")
     if not target.exists() and not failed.exists():
         try:

@@ -1,6 +1,6 @@
-"""What a conversion reads of weights that it only points at: `python benches/reference.py FOLDER`.
+"""The part of referenced weights that a conversion reads: `python benches/reference.py FOLDER`.
 
-FOLDER is what `python -m tests.python.weights.llama FOLDER` wrote. The pages of the weights are
+`python -m tests.python.weights.llama FOLDER` writes FOLDER. The pages of the weights are
 dropped from the page cache first; those that are there after the conversion were read. Linux only.
 """
 
@@ -77,7 +77,7 @@ def measure(binary: Path, folder: Path) -> dict[str, float]:
 
 
 def main() -> None:
-    """Print what was measured."""
+    """Print the measurements."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--binary", type=Path, default=Path("target/release/onnxport"))

@@ -1,4 +1,4 @@
-"""What it takes to read large weights and to write them again, as they are or fused.
+"""The cost of reading large weights and writing them again, as they are or fused.
 
     python benches/rewrite.py onnx --gigabytes 20
     python benches/rewrite.py fusions --gigabytes 10 --plugin target/debug/libonnxport_fusions.so
@@ -116,7 +116,7 @@ def write_program(folder: Path, size: int) -> Path:
 
 
 def punch(folder: Path, process: subprocess.Popen) -> None:
-    """Make a hole of what lies behind the place at which `process` writes a file in `folder`."""
+    """Punch a hole into a file in `folder`, up to the offset at which `process` writes."""
     files = Path(f"/proc/{process.pid}/fd")
     try:
         for link in list(files.iterdir()):
@@ -152,7 +152,7 @@ def measure(command: list[str | Path], output: Path, punched: bool) -> tuple[flo
 
 
 def main() -> None:
-    """Print what was measured."""
+    """Print the measurements."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=["onnx", "fusions"])
     parser.add_argument("--gigabytes", type=float, default=10)

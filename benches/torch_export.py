@@ -39,7 +39,7 @@ def count(model: ir.Model) -> int:
 
 
 def export(program: torch.export.ExportedProgram, optimize: bool) -> dict[str, Any]:
-    """Export `program` to a file once and return what it took."""
+    """Export `program` to a file once and return time and memory."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.onnx")
         wall, cpu = time.perf_counter(), time.process_time()

@@ -1,1 +1,1 @@
-"""What models take in ONNX Runtime: ours, and what others write of the same programs."""
+"""Times of models in ONNX Runtime: ours, and other tools' of the same programs."""

@@ -1,4 +1,4 @@
-"""What models take in ONNX Runtime: ours at each level beside what others write.
+"""Times of models in ONNX Runtime: ours at each level, and other tools'.
 
     python -m benches.runtime [NAMES…] [--kind KIND] [--opset 20] [--levels 2 target] [--peers …]
 
@@ -41,7 +41,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "python")]
 SESSIONS = 3
 # How often creating one is timed.
 CREATIONS = 7
-# What a round of one variant takes at least, in seconds: short runs are repeated.
+# The shortest round of one variant, in seconds: short runs are repeated.
 ROUND = 0.02
 
 
@@ -55,7 +55,7 @@ def session(path: Path, threads: int) -> onnxruntime.InferenceSession:
 
 
 def values(folder: Path, kind: str) -> list[np.ndarray]:
-    """Return what was recorded: inputs (`i`) or outputs (`o`), in their order."""
+    """Return recorded inputs (`i`) or outputs (`o`), in their order."""
     recorded = np.load(folder / "io.npz")
     return [recorded[name] for name in recorded.files if name.startswith(kind)]
 
@@ -72,13 +72,13 @@ def feeds(made: onnxruntime.InferenceSession, folder: Path) -> dict[str, np.ndar
 
 
 def recorded(path: Path) -> Path:
-    """Return the folder of what was recorded for a model: its own, or that of all variants."""
+    """Return the folder of a model's recording: its own, or that of all variants."""
     own = path.parent
     return own if (own / "io.npz").exists() else own.parent
 
 
 def distance(found: list[np.ndarray], wanted: list[np.ndarray]) -> float:
-    """Return how far outputs are from what was wanted, in parts of the largest number."""
+    """Return the error of outputs, relative to the largest expected number."""
     if [a.shape for a in found] != [b.shape for b in wanted]:
         return float("inf")
     apart = [
@@ -121,7 +121,7 @@ def in_rounds(
 
 
 def creation(paths: dict[str, Path], threads: int) -> dict[str, float]:
-    """Return what creating a session takes of variants, in turn; the first of each is no measure.
+    """Return the time to create a session of each variant, in turn, without the first one.
 
     None stands beside another one: who comes last would find no memory that was used before.
     """
@@ -190,7 +190,7 @@ def grown(path: Path) -> float:
 
 
 def child(*arguments: object) -> Any:
-    """Run this module in another process and return what it says."""
+    """Run this module in another process and return its output."""
     command = [sys.executable, "-m", "benches.runtime", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     if done.returncode != 0:
@@ -208,7 +208,7 @@ def place(name: str, options: argparse.Namespace) -> contextlib.AbstractContextM
 
 
 def rows(name: str, options: argparse.Namespace) -> dict[str, dict[str, Any]]:
-    """Measure a model and return what was found of each variant."""
+    """Measure a model and return the results of each variant."""
     with place(name, options) as folder:
         common = [name, "--folder", folder, "--rounds", options.rounds]
         levels = ["--levels", *options.levels, "--opset", options.opset]

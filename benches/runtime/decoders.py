@@ -1,4 +1,4 @@
-"""Decoders: a prompt without a cache, or new tokens after what was read before."""
+"""Decoders: a prompt without a cache, or new tokens behind a cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ours beside what the model builder of onnxruntime-genai writes of the same Llama.
+"""A Llama of ours, compared with that of onnxruntime-genai's model builder.
 
     python -m benches.runtime.genai --builder SITE [--rounds 15] [--width 1024] [--layers 4]
 

@@ -27,7 +27,7 @@ import onnxruntime
 
 from .cases import CASES, Case
 
-# What a round of one form takes at least, in seconds.
+# The shortest round of one form, in seconds.
 ROUND = 0.01
 # Symbols of the cases: a prompt, and one new token behind others, "early" and "late" ones too.
 SIZES = {
@@ -61,7 +61,7 @@ def model(case: Case, body: str, sizes: dict[str, int]) -> onnx.ModelProto:
 
 
 def session(made: onnx.ModelProto, written: Path) -> onnxruntime.InferenceSession:
-    """Create a session on one thread, which writes what it runs."""
+    """Create a session on one thread, which writes its optimized model."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 4

@@ -1,4 +1,4 @@
-"""What the exporter of transformers writes of its own models."""
+"""Models of the exporter of transformers."""
 
 from __future__ import annotations
 

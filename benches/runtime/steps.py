@@ -9,7 +9,7 @@ GATES = {"LSTM": "ifgo", "GRU": "rzn"}
 
 
 def weights(kind: str) -> str:
-    """Return what both forms have in common."""
+    """Return the common part of both forms."""
     rows = len(GATES[kind]) * HIDDEN
     return f"float[{rows},{HIDDEN}] w, float[{rows},{HIDDEN}] r, float[{rows}] b, float[{rows}] c"
 

@@ -1,4 +1,4 @@
-"""What was measured, as text."""
+"""Measurements as text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SLOWER = 1.01
 
 
 def is_right(it: dict[str, Any]) -> bool:
-    """Whether a variant ran, and computes what PyTorch does."""
+    """Whether a variant ran, and agrees with PyTorch."""
     return "failed" not in it and it["1"]["apart"] <= APART
 
 

@@ -1,4 +1,4 @@
-"""What is written of a program: by onnxport, by `torch.onnx`, and by tools behind that."""
+"""Models of a program: by onnxport, by `torch.onnx`, and by optimizers of the latter."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def prepare(
     levels: list[str],
     peers: list[str] | None = None,
 ) -> dict[str, Path | str]:
-    """Write every variant of a model. What fails stands as the reason, a text.
+    """Write every variant of a model. A failure is stored as its reason, a text.
 
     With `peers`, only these variants of others are written, beside `torch`.
     What the others write is not written again where `folder` holds it.
@@ -137,7 +137,7 @@ def prepare(
 def others(
     name: str, folder: Path, opset: int, peers: list[str] | None = None
 ) -> dict[str, Path | str]:
-    """Capture a model, and write what others make of it."""
+    """Capture a model, and write the variants of other tools."""
     warnings.simplefilter("ignore")
     # Threads that spin while they wait count as time of others.
     torch.set_num_threads(1)

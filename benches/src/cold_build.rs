@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
     /// How many packages are listed
     #[arg(long, default_value_t = 25, value_name = "N")]
     top: usize,
-    /// Also write what was measured to a file
+    /// Also write the measurements to a file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }

@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     /// How often everything is measured
     #[arg(long, default_value_t = 9, value_name = "N")]
     repeat: usize,
-    /// Also write what was measured to a file
+    /// Also write the measurements to a file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }

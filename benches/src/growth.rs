@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
     /// Leave out in-place operators and writes to the buffer
     #[arg(long)]
     functional: bool,
-    /// Also write what was measured to a file
+    /// Also write the measurements to a file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }

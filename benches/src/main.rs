@@ -23,7 +23,7 @@ use onnxport_benches::chain::Chain;
 use onnxport_benches::llama::Llama;
 use serde::Serialize;
 
-/// Measures what conversions cost.
+/// Measures the cost of conversions.
 #[derive(Debug, Parser)]
 #[command(name = "onnxport-benches")]
 struct Cli {
@@ -35,7 +35,7 @@ struct Cli {
 enum Command {
     /// Compare conversions of tests/python/models with torch.onnx.export
     Models(models::Arguments),
-    /// Compare conversions of tests/python/models with what no conversion can do without
+    /// Compare conversions of tests/python/models with the minimum
     Floor(floor::Arguments),
     /// Convert chains of growing length
     Chain(growth::Arguments),
@@ -52,7 +52,7 @@ enum Command {
     },
     /// Compare plugins that are linked in with plugins that are loaded
     Plugin(crossing::Arguments),
-    /// Build the workspace from nothing, and list what takes long
+    /// Build the workspace from nothing, and list the slowest crates
     Build(cold_build::Arguments),
     /// Write a chain to a file
     WriteChain {

@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     /// More arguments for the conversion
     #[arg(last = true)]
     more: Vec<String>,
-    /// Also write what was measured to a file
+    /// Also write the measurements to a file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }

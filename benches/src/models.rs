@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     /// The Python that has the packages of python/requirements.txt
     #[arg(long, value_name = "PATH", default_value_os_t = root().join(".venv/bin/python"))]
     python: PathBuf,
-    /// Also write what was measured to a file
+    /// Also write the measurements to a file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }

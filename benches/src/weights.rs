@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
     /// Where the files are made; the system's folder for temporary files otherwise
     #[arg(long, value_name = "FOLDER")]
     folder: Option<PathBuf>,
-    /// Also write what was measured to a file
+    /// Also write the measurements to a file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }

@@ -60,7 +60,7 @@ pub(crate) fn print_text(outcome: &Outcome, quiet: bool) -> io::Result<()> {
 /// Returns the exit status after printing the outcome, or failing to.
 pub(crate) fn exit(printed: &io::Result<()>, outcome: &Outcome) -> Exit {
     match printed {
-        // A closed pipe is no failure: `onnxport ops | head`.
+        // A closed pipe is not a failure: `onnxport ops | head`.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Exit::Io,
         _ => outcome.exit,
     }

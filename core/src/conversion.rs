@@ -257,7 +257,7 @@ impl Conversion {
     pub fn withhold(&mut self) {
         let withheld = weights::withhold(&mut self.archive.program);
         if withheld > 0 {
-            let message = format!("weights of the program left out, as was asked: {withheld}");
+            let message = format!("weights of the program omitted on request: {withheld}");
             let note =
                 Diagnostic { severity: Severity::Note, ..Diagnostic::error(Code::WEIGHTS_MISSING, message) };
             self.diagnostics.push(note.help(

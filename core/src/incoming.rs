@@ -20,7 +20,7 @@ pub(crate) fn strings(texts: RSlice<'_, RStr<'_>>) -> Option<Vec<String>> {
     texts.list().ok()?.iter().map(|text| text.get().ok().map(str::to_owned)).collect()
 }
 
-/// Returns the extents of a tensor that a plugin hands over; `None` if ONNX has no such tensor.
+/// Returns the sizes of a tensor that a plugin hands over; `None` if ONNX has no such tensor.
 pub(crate) fn extents(dims: RSlice<'_, u64>) -> Option<Vec<u64>> {
     let dims = dims.list().ok()?;
     dims.iter().all(|extent| i64::try_from(*extent).is_ok()).then(|| dims.to_vec())

@@ -18,7 +18,7 @@ def _(x: Tensor, limit: float) -> Tensor:
 
 
 class Model(nn.Module):
-    """A layer, the operator, and what the rule finds."""
+    """A layer, the operator, and a match for the rule."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -23,7 +23,7 @@ def _(x: torch.Tensor, cap: float) -> torch.Tensor:
 
 
 def lower_softcap(op: onnxport.Emitter, x: onnxport.Value, cap: float) -> onnxport.Value:
-    """Emit what the operator computes: operators on values do, and `op` has the others."""
+    """Emit the operator's formula: operators on values do, and `op` has the others."""
     if cap <= 0:
         raise onnxport.Refusal("`cap` is not positive")
     return op.Tanh(x / cap) * cap

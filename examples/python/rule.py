@@ -13,7 +13,7 @@ from onnxport.testing import assert_onnx_program, check_rule
 
 
 def gelu_by_tanh(op: Any, x: Any) -> Any:
-    """Build what the rule looks for, with the verbs of lowerings."""
+    """Build the pattern, with the methods of lowerings."""
     inner = (x + 0.044715 * x**3) * op.number(0.7978845, within=1e-6)
     return 0.5 * x * (1 + op.tanh(inner))
 
@@ -26,7 +26,7 @@ def fused_gelu(op: onnxport.Emitter, x: onnxport.Value) -> onnxport.Value:
 
 @onnxport.graph_pass(after_rules=True, register=False)
 def bounded(op: onnxport.Emitter, graph: onnxport.Graph) -> None:
-    """Keep what every `Gelu` makes below 6."""
+    """Clip the result of every `Gelu` to 6."""
     for node in graph.nodes:
         if node.op == "Gelu":
             graph.after(node)

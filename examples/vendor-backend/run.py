@@ -42,7 +42,7 @@ def library(name: str) -> Path:
 
 
 def onnxport(*arguments: str | Path, folder: Path | None = None) -> str:
-    """Run the program and return what it prints."""
+    """Run the program and return its output."""
     binary = os.environ.get("ONNXPORT_BIN", ROOT / "target/debug/onnxport")
     # This Python has ONNX Runtime, which onnxport looks for in the active environment.
     own = {"VIRTUAL_ENV": sys.prefix, "NPU_FOLDER": str(folder or "")}
@@ -72,7 +72,7 @@ def session(path: Path, *, npu: bool) -> ort.InferenceSession:
 
 
 def save(name: str, path: Path) -> None:
-    """Save a program with what PyTorch computes at three sizes, for onnxport to compare with."""
+    """Save a program with PyTorch's results at three sizes, for onnxport to compare with."""
     recorder.save(models.export(name), path)
 
 

@@ -30,14 +30,14 @@ impl<'h> Arg<'h> {
         self.kind() == arg_kind::NONE
     }
 
-    /// Whether the argument is a complex tensor: its value has one more axis, of extent 2.
+    /// Whether the argument is a complex tensor: its value has one more axis, of size 2.
     pub fn is_complex(&self) -> bool {
         let record = self.record.filter(|r| r.kind == arg_kind::TENSOR);
         let dtype = record.and_then(|r| DType::from_onnx(i32::try_from(r.int).ok()?));
         dtype.is_some_and(|d| d.kind() == Kind::Complex)
     }
 
-    /// Whether the argument is a tensor of constant extents whose elements lie row-major in memory,
+    /// Whether the argument is a tensor of constant sizes whose elements lie row-major in memory,
     /// as operators that address storage presume.
     pub fn is_row_major(&self) -> bool {
         self.record.is_some_and(|r| r.kind == arg_kind::TENSOR && r.len == 1)

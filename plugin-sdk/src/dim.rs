@@ -1,10 +1,10 @@
-//! Extents of axes.
+//! Sizes of axes.
 
 use crate::abi::lowering::{DimRecord, dim_kind};
 
-/// The extent of an axis: a number, an expression of the program, or unknown.
+/// The size of an axis: a number, an expression of the program, or unknown.
 ///
-/// Equal expressions compare equal; two unknown extents do too, but say nothing about each other.
+/// Equal expressions compare equal; two unknown sizes do too, but say nothing about each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dim {
     /// A number.
@@ -16,7 +16,7 @@ pub enum Dim {
 }
 
 impl Dim {
-    /// The number, if the extent is one.
+    /// The number, if the size is one.
     pub const fn as_const(self) -> Option<i64> {
         match self {
             Dim::Const(n) => Some(n),
@@ -24,7 +24,7 @@ impl Dim {
         }
     }
 
-    /// Whether the extent is the number `n`.
+    /// Whether the size is the number `n`.
     pub fn is(self, n: i64) -> bool {
         self == Dim::Const(n)
     }
@@ -52,7 +52,7 @@ impl From<i64> for Dim {
     }
 }
 
-/// Inclusive bounds of an extent.
+/// Inclusive bounds of a size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
     /// The smallest value; `i64::MIN` is unbounded.

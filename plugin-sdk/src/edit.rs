@@ -60,7 +60,7 @@ impl<'h> Editor<'h> {
     }
 
     /// An initializer that shows the bytes of another one with its axes in the order `axes`, then with the
-    /// extents `dims`. Nothing is copied before the model is written; `None` when it would have to be.
+    /// sizes `dims`. Nothing is copied before the model is written; `None` when it would have to be.
     pub fn view(&self, initializer: ValueRef<'h>, axes: &[u32], dims: &[u64]) -> Option<ValueRef<'h>> {
         let mut out = NOTHING;
         let (axes, dims) = (RSlice::from_slice(axes), RSlice::from_slice(dims));

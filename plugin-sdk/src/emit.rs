@@ -91,7 +91,7 @@ pub trait Emit: Sized {
         self.fact(value).dtype.ok_or_else(|| Refusal::new("the element type of an operand is not known"))
     }
 
-    /// The extents of `value`.
+    /// The sizes of `value`.
     ///
     /// # Errors
     /// When the rank is not known.
@@ -107,7 +107,7 @@ pub trait Emit: Sized {
         self.shape(value).map(|s| s.len())
     }
 
-    /// The extent of axis `axis` of `value`; unknown when the rank is.
+    /// The size of axis `axis` of `value`; unknown when the rank is.
     fn dim(&self, value: Self::Value, axis: usize) -> Dim {
         self.fact(value).shape.and_then(|s| s.get(axis).copied()).unwrap_or(Dim::Unknown)
     }
@@ -317,7 +317,7 @@ pub trait Emit: Sized {
         self.reshape_dynamic(x, self.ints(shape))
     }
 
-    /// `Reshape` to extents that are known at run time: an i64 vector.
+    /// `Reshape` to sizes that are known at run time: an i64 vector.
     fn reshape_dynamic(&self, x: Self::Value, shape: Self::Value) -> Self::Value {
         self.op(op::Reshape).input(x).input(shape).one()
     }
@@ -340,7 +340,7 @@ pub trait Emit: Sized {
         self.op(op::Unsqueeze).input(x).input(self.ints(axes)).one()
     }
 
-    /// `Squeeze` of axes whose extent is 1.
+    /// `Squeeze` of axes whose size is 1.
     fn squeeze(&self, x: Self::Value, axes: &[i64]) -> Self::Value {
         if axes.is_empty() {
             return x;
@@ -402,7 +402,7 @@ pub trait Emit: Sized {
         self.op(op::Range).input(start).input(limit).input(delta).one()
     }
 
-    /// The extent of one axis at run time, an i64 of shape `[1]`.
+    /// The size of one axis at run time, an i64 of shape `[1]`.
     fn extent(&self, value: Self::Value, axis: usize) -> Self::Value {
         if let Dim::Const(n) = self.dim(value, axis) {
             return self.ints(&[n]);
@@ -410,7 +410,7 @@ pub trait Emit: Sized {
         self.op(op::Shape).input(value).start(axis as i64).end(axis as i64 + 1).one()
     }
 
-    /// The shape at run time, an i64 vector; a constant when every extent is a number.
+    /// The shape at run time, an i64 vector; a constant when every size is a number.
     fn shape_value(&self, value: Self::Value) -> Self::Value {
         let known =
             self.shape(value).ok().and_then(|s| s.iter().map(|d| d.as_const()).collect::<Option<Vec<_>>>());

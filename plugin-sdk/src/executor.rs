@@ -149,7 +149,7 @@ pub trait Executor: Sized + 'static {
 pub trait Session: 'static {
     /// Runs the model and pushes every output in the model's order.
     fn run(&mut self, inputs: &[TensorView<'_>], outputs: &mut Outputs<'_>) -> Result<(), Failure>;
-    /// Runs the model, and holds each result that has the name, the type and the extents of one in `expected` against that,
+    /// Runs the model, and holds each result that has the name, the type and the sizes of one in `expected` against that,
     /// with tolerances of 0, where it is. All other results are pushed.
     fn measure(
         &mut self,

@@ -9,7 +9,7 @@ use crate::{DType, Dim, Kind, Lower, Refusal, Res};
 pub struct Fact {
     /// The element type, where known.
     pub dtype: Option<DType>,
-    /// The extents, where the rank is known.
+    /// The sizes, where the rank is known.
     pub shape: Option<Vec<Dim>>,
 }
 
@@ -18,7 +18,7 @@ pub struct Fact {
 pub struct ResultFact {
     /// The element type. Symbolic integers, floats and truth values are `I64`, `F64` and `Bool`.
     pub dtype: DType,
-    /// The extents; `[1]` for symbolic numbers.
+    /// The sizes; `[1]` for symbolic numbers.
     pub shape: Vec<Dim>,
     /// Whether the result is a symbolic number rather than a tensor.
     pub symbolic: bool,
@@ -30,12 +30,12 @@ impl ResultFact {
         self.shape.len()
     }
 
-    /// Whether the result is complex: a value of reals with one more axis, of extent 2.
+    /// Whether the result is complex: a value of reals with one more axis, of size 2.
     pub fn is_complex(&self) -> bool {
         self.dtype.kind() == Kind::Complex
     }
 
-    /// The extents of the value that stands for the result: those of a complex one end in 2.
+    /// The sizes of the value that stands for the result: those of a complex one end in 2.
     pub fn real_shape(&self) -> Vec<Dim> {
         let pair = self.is_complex().then_some(Dim::Const(2));
         self.shape.iter().copied().chain(pair).collect()

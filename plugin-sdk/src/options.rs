@@ -334,7 +334,7 @@ mod tests {
         let exact = over("mode", "exact").expect("it is allowed");
         assert_eq!((exact.mode.as_str(), exact.threads, exact.key), ("exact", 2, -3));
         assert!(over("mode", "slow").expect_err("it is not allowed").contains("cannot be \"slow\""));
-        assert!(over("threads", "many").expect_err("it is no number").contains("cannot be \"many\""));
+        assert!(over("threads", "many").expect_err("it is not a number").contains("cannot be \"many\""));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Arithmetic on extents, and extents as values.
+//! Arithmetic on sizes, and sizes as values.
 
 use crate::abi::lowering::{ShapeView, dim_op};
 use crate::abi::status;
@@ -36,7 +36,7 @@ arithmetic! {
 }
 
 impl Lower<'_> {
-    /// The bounds of an extent.
+    /// The bounds of a size.
     pub fn dim_range(&self, dim: Dim) -> Range {
         let record = (self.host().dim_range)(self.cx(), dim.record());
         Range { min: record.min, max: record.max }
@@ -50,7 +50,7 @@ impl Lower<'_> {
             .then(|| view.dims.lent().iter().copied().map(Dim::from_record).collect())
     }
 
-    /// The extent that a symbolic integer equals.
+    /// The size that a symbolic integer equals.
     pub fn as_dim(&self, n: &SymInt) -> Dim {
         match n {
             SymInt::Const(n) => Dim::Const(*n),
@@ -62,7 +62,7 @@ impl Lower<'_> {
     }
 
     /// An i64 vector of dimensions: a constant if all are numbers, else computed from the model's inputs. An unknown
-    /// extent refuses the call.
+    /// size refuses the call.
     pub fn dims_value(&self, dims: &[Dim]) -> Value {
         if let Some(ints) = dims.iter().map(|d| d.as_const()).collect::<Option<Vec<i64>>>() {
             return self.ints(&ints);
@@ -72,7 +72,7 @@ impl Lower<'_> {
         if (self.host().dims_value)(self.cx(), RSlice::from_slice(&records), &mut out) == status::OK {
             return Value(out);
         }
-        self.fail("an extent is not known at run time".to_owned())
+        self.fail("a size is not known at run time".to_owned())
     }
 
     /// An i64 vector of symbolic integers: a constant if all are numbers, else their concatenation.
@@ -110,7 +110,7 @@ impl Lower<'_> {
         Ok(self.reshape_to(value, &shape))
     }
 
-    /// `value` reshaped to `shape`. Extents that `value` has at the same place are copied by
+    /// `value` reshaped to `shape`. Sizes that `value` has at the same place are copied by
     /// `Reshape`, one other that is not a number is left to it, and the rest is computed.
     pub fn reshape_to(&self, value: Value, shape: &[Dim]) -> Value {
         let from = self.fact(value).shape.unwrap_or_default();

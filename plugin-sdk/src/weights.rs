@@ -56,7 +56,7 @@ pub struct Tensor {
     pub name: String,
     /// Element type.
     pub dtype: DType,
-    /// The extents, outermost first.
+    /// The sizes, outermost first.
     pub shape: Vec<u64>,
 }
 
@@ -79,7 +79,7 @@ pub trait Transform: Send + Sync {
     /// The smallest piece that can be changed on its own.
     fn granule(&self) -> Granule;
 
-    /// The type and the extents of the result; `None` for an input that it does not take. Every granule
+    /// The type and the sizes of the result; `None` for an input that it does not take. Every granule
     /// becomes equally many bytes, the last one perhaps fewer.
     fn output(&self, dtype: DType, shape: &[u64]) -> Option<(DType, Vec<u64>)>;
 

@@ -215,5 +215,5 @@ def _of_users(
     errors = [one for one in found if one.severity == "error"]
     if not all(is_own(one) or one.code.startswith(("OP2", "OP3")) for one in errors):
         return None
-    help = "return what the program states: `op.Cast` changes the type, `op.Reshape` the shape"
+    help = "return the stated type: `op.Cast` changes the type, `op.Reshape` the shape"
     return tuple(dataclasses.replace(one, help=help) if is_own(one) else one for one in found)

@@ -304,7 +304,7 @@ class _Run:
         return None
 
     def _give_up(self, cause: BaseException) -> None:
-        """End what waits for an executor that is broken."""
+        """End the requests that wait for a broken executor."""
         message = f"the executor is broken: {cause}"
         help = "pass a function that returns an executor, which is called again"
         record = _record(

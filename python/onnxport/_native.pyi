@@ -269,11 +269,11 @@ class Refused(Exception):  # noqa: N818
     help: str
     code: str
 
-# The extent of an axis; `None` is not known.
+# The size of an axis; `None` is unknown.
 Extent: TypeAlias = "int | Dim | None"
 # A value, or a number that takes the element type of the value beside it.
 Operand: TypeAlias = "Value | float | bool"
-# What becomes a value: a number, nested lists, extents, an array of NumPy or PyTorch.
+# A value, or its source: a number, nested lists, extents, an array of NumPy or PyTorch.
 Given: TypeAlias = Any
 
 @final

@@ -316,7 +316,7 @@ def _copied(leaves: Sequence[Any]) -> list[Any]:
 
 
 def _resize(tensor: torch.Tensor, shape: list[int], generator: torch.Generator) -> torch.Tensor:
-    """Return a tensor of `shape`: recorded integers tiled, floats drawn with their mean and std."""
+    """Return a tensor of `shape`: tiled integers, or random floats of the same distribution."""
     if list(tensor.shape) == shape:
         return tensor
     if not (tensor.is_floating_point() or tensor.is_complex()) or not tensor.numel():

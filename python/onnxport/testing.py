@@ -66,7 +66,7 @@ def assert_onnx_program(
         raise ValueError("the exported program has no example inputs: give `args` or `kwargs`")
     executor = _EXECUTORS.get(backend)
     if executor is None:
-        raise ValueError(f"{backend!r} is no backend: there are {' and '.join(_EXECUTORS)}")
+        raise ValueError(f"{backend!r} is not a backend: there are {' and '.join(_EXECUTORS)}")
     try:
         program.verify(args, kwargs, rtol=rtol, atol=atol, **{"executor": [executor], **options})
     except _errors.MismatchError as error:

@@ -148,7 +148,7 @@ fn sarif(diagnostics: &str, root: &str) -> PyResult<String> {
     Ok(format!("{:#}\n", render::sarif(&report, root)))
 }
 
-/// Returns the names in the pattern of a rule: those of nodes, values, extents, attributes.
+/// Returns the names in the pattern of a rule: those of nodes, values, sizes, attributes.
 #[pyfunction]
 fn names(pattern: &str) -> PyResult<[Vec<String>; 4]> {
     let names = onnxport_core::optimise::names(pattern).map_err(PyValueError::new_err)?;

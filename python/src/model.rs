@@ -13,7 +13,7 @@ use pyo3::types::PyBytes;
 use crate::weights::{self, Weights};
 use crate::work;
 
-/// The name of a weight, its element type, its extents and its bytes.
+/// The name of a weight, its element type, its sizes and its bytes.
 type Initializer = (String, String, Vec<u64>, u64);
 
 /// A converted model that is not in a file yet.

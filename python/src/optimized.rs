@@ -15,7 +15,7 @@ use crate::tensor::{Tensor, given};
 use crate::weights::{self, Weights};
 use crate::work;
 
-/// The name of a weight, the number of its element type in ONNX, its extents and its bytes.
+/// The name of a weight, the number of its element type in ONNX, its sizes and its bytes.
 type Initializer = (String, i32, Vec<u64>, u64);
 
 /// An optimized model that is not in a file.

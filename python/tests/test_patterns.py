@@ -52,7 +52,7 @@ def test_what_a_function_builds_is_a_pattern(build, text):
         (lambda op, x: op.shuffle(x), "no verb `shuffle`"),
         (lambda op, x: -x if x > 1 else x, "decides nothing"),
         (lambda op, x: x + "one", "neither a term nor a number"),
-        (lambda op, x: x + float("inf"), "no number of a pattern"),
+        (lambda op, x: x + float("inf"), "not a number of a pattern"),
     ],
 )
 def test_what_is_no_pattern_is_refused(build, said):

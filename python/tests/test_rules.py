@@ -93,9 +93,9 @@ def test_the_pattern_can_be_a_function():
 
 
 def test_a_rule_says_what_it_asks_for():
-    with pytest.raises(TypeError, match="say `exact=True`, or how far"):
+    with pytest.raises(TypeError, match="state `exact=True`, or how far"):
         onnxport.rule("Neg(x)")
-    with pytest.raises(TypeError, match="say `exact=True`, or how far"):
+    with pytest.raises(TypeError, match="state `exact=True`, or how far"):
         onnxport.rule("Neg(x)", exact=True, bound=1e-3)
     with pytest.raises(ValueError, match="expected"):
         onnxport.rule("Neg(x", exact=True)
@@ -103,7 +103,7 @@ def test_a_rule_says_what_it_asks_for():
         onnxport.rule("Neg(x)", exact=True)(lambda op, z: z)
     with pytest.raises(TypeError, match="binds no `z`"):
         onnxport.rule("Neg(x)", exact=True, where=lambda z: True)(lambda op, x: x)
-    with pytest.raises(TypeError, match=r"is not what `@onnxport\.rule` makes"):
+    with pytest.raises(TypeError, match=r"is not a result of `@onnxport\.rule`"):
         onnxport.optimize(SILU, rules=[lambda op, x: x])
     assert not functions.RULES
 

@@ -1,4 +1,4 @@
-"""Convert with onnxport's op sets as shared libraries as well, and compare what comes out.
+"""Convert with onnxport's op sets as shared libraries as well, and compare the results.
 
 `ONNXPORT_LOADED` names the libraries, separated as in `PATH`; without it only the linked-in op sets
 are used. `cargo xtask test` builds the libraries and sets it.

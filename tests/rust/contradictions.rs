@@ -15,7 +15,7 @@ use onnxport_core::tensor::DType;
 use crate::files::Sections;
 use crate::overloads::{HOST, families, program, split};
 
-/// The types that differ from `ty` in the element type, the rank, or one extent.
+/// The types that differ from `ty` in the element type, the rank, or one size.
 fn altered(ty: &TensorType) -> Vec<TensorType> {
     let dense = |dtype, shape: &[Dim]| TensorType::dense(dtype, shape.to_vec());
     let mut types = Vec::new();

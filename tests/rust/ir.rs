@@ -73,11 +73,11 @@ fn page_of_operators() -> String {
     }
     format!(
         "# ONNX's operators\n\n\
-         What onnxport knows of each operator of `ai.onnx`: its signatures, by the opset that brought them; whether shapes\n\
-         are inferred; whether it can be evaluated on the CPU; the versions that ONNX defines by other operators, whose\n\
-         bodies are here; and its traits, which rules, passes and the host ask for. `UPDATE=1 cargo test -p onnxport-tests ir` writes this page.\n\n\
-         Of the {current} operators of opset {newest} shapes are inferred for {inferred}, {evaluated} can be evaluated, and\n\
-         {defined} have a body, some of them one for each kind of call.\n\
+         For each operator of `ai.onnx`: its signatures, by their first opset; whether shapes are inferred; whether it has an\n\
+         evaluator; the versions that ONNX defines by other operators (a body); and its traits.\n\
+         `UPDATE=1 cargo test -p onnxport-tests ir` writes this page.\n\n\
+         Of the {current} operators of opset {newest}, {inferred} have shape inference, {evaluated} an evaluator, and {defined}\n\
+         a body, some of them one for each kind of call.\n\
          {without}\n\
          | operator | signatures | inference | evaluation | body | traits |\n|---|---|---|---|---|---|\n{rows}\n\
          ## Other domains of ONNX\n\n\

@@ -112,7 +112,7 @@ fn forms_are_used_and_the_page_of_targets_is_current() {
             form.about
         );
     }
-    table("docs/targets.md", "| operator | where | becomes | what it is |\n|---|---|---|---|\n", &rows);
+    table("docs/targets.md", "| operator | where | becomes | definition |\n|---|---|---|---|\n", &rows);
 }
 
 /// The random values of `model` when it is legalized for ONNX Runtime at opset 22, which draws them.

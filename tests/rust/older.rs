@@ -205,7 +205,7 @@ fn the_page_of_targets_has_the_forms_for_older_opsets() {
     }
     crate::files::table(
         "docs/targets.md",
-        "| operator | below opset | where | becomes | what it is |\n|---|---|---|---|---|\n",
+        "| operator | below opset | where | becomes | definition |\n|---|---|---|---|---|\n",
         &rows,
     );
 }

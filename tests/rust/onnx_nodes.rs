@@ -1,4 +1,4 @@
-//! Inference and evaluation on the node tests of the ONNX package, the former with the extents that they have and with
+//! Inference and evaluation on the node tests of the ONNX package, the former with the sizes that they have and with
 //! symbols in place of them. Inferred facts must be right; completeness is required of all
 //! operators but those listed here.
 
@@ -24,7 +24,7 @@ const OPEN: &[&str] = &[
     "string_split",
 ];
 
-/// The opset up to which every extent is to be known.
+/// The opset up to which every size is to be known.
 const NEWEST: i64 = 23;
 
 struct Case<'a> {
@@ -57,7 +57,7 @@ fn cases(text: &str) -> Vec<Case<'_>> {
     text.split("\n--- ").skip(1).map(read).collect()
 }
 
-/// Gives every extent of an input from 2 on a symbol that had this value when it was traced.
+/// Gives every size of an input from 2 on a symbol that had this value when it was traced.
 fn generalise(model: &mut Model) {
     for input in model.graph.blocks[model.graph.main()].inputs.clone() {
         let Type::Tensor { shape, .. } = &mut model.graph.values[input].ty else { continue };
@@ -138,7 +138,7 @@ fn symbolic_types_are_right_at_the_traced_sizes() {
 /// A tensor of a type in words, `f32[2, 3]`.
 fn tensor(ty: &str, bytes: &Bytes) -> Value {
     let (dtype, dims) = ty.trim_end_matches(']').split_once('[').expect("a type");
-    let shape = dims.split(", ").filter(|dim| !dim.is_empty()).map(|dim| dim.parse().expect("an extent"));
+    let shape = dims.split(", ").filter(|dim| !dim.is_empty()).map(|dim| dim.parse().expect("a size"));
     let shape = shape.collect();
     Value::Tensor(Tensor::packed(dtype.parse().expect("a type"), shape, bytes.clone()).expect("a tensor"))
 }

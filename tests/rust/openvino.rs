@@ -11,7 +11,7 @@ use onnxport_core::verify::{Executor, Feed, Output, Runtime};
 use onnxport_core::write::{WriteOptions, write};
 use onnxport_harness::skip;
 
-/// An output: its name, its type, its extents and its bytes.
+/// An output: its name, its type, its sizes and its bytes.
 type Got = (String, DType, Vec<i64>, Vec<u8>);
 
 fn open(options: &[(&str, &str)]) -> Result<Runtime, Diagnostic> {

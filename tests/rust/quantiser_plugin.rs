@@ -35,7 +35,7 @@ mod plugin {
 
         fn quantise(&self, part: &Part<'_>, row: Row<'_>) -> Result<(), Failure> {
             if part.columns != (0..part.shape[1]) || !part.rows.contains(&row.index) {
-                return Err(Failure::new("this is no whole row"));
+                return Err(Failure::new("this is not a whole row"));
             }
             let step = part.nearest(row.values);
             for (number, mut block) in row.blocks(part).enumerate() {
@@ -150,7 +150,7 @@ mod others {
     }
 }
 
-/// The extents of the weights: the summed axis of a product, and its results.
+/// The sizes of the weights: the summed axis of a product, and its results.
 const SHAPE: [u64; 2] = [40, 50];
 
 fn collect(tensor: &LazyTensor, budget: usize) -> Result<Vec<u8>, Code> {

@@ -166,7 +166,7 @@ fn operators_on_values_emit_from_left_to_right() {
 fn a_number_takes_the_type_beside_it_or_is_refused() {
     let half = |ty: &str| plugin().call("kit.half.default").arg("x", input(ty)).gives(ty).lower();
     assert!(half("f16[2]").expect("a lowered call").to_text().contains("constant %0: f16[] = [0.5]"));
-    let refusal = half("i64[2]").expect_err("a fraction is no integer");
+    let refusal = half("i64[2]").expect_err("a fraction is not an integer");
     assert!(refusal.message.ends_with("0.5 is combined with a value of type i64"), "{refusal}");
     let far = |ty: &str| plugin().call("kit.far.default").arg("x", input(ty)).gives(ty).lower();
     assert!(far("i16[2]").is_ok() && far("i8[2]").is_err());

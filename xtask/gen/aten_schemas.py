@@ -104,7 +104,7 @@ def line(op: str, overload: str, schema: torch._C.FunctionSchema) -> dict[str, s
 
 
 def twin(schema: torch._C.FunctionSchema, others: list[torch._C.FunctionSchema]) -> str | None:
-    """Return the overload that computes what `schema` writes into its `out` arguments, if any.
+    """Return the functional overload of `schema`, which has `out` arguments, if any.
 
     It takes the same arguments; a factory also takes the type that `out` tells.
     """

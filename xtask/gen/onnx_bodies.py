@@ -46,7 +46,7 @@ KINDS = {
 }
 
 
-# Numbers that ONNX is asked with, and what they stand for.
+# Numbers in the calls of ONNX, and the arguments that they replace.
 AXIS, GROUPS, IGNORED = 7771, 7773, 7777
 EPSILON, ALPHA = 0.7531, 0.3517
 SENTINELS = [
@@ -93,7 +93,7 @@ def losses() -> list[Call]:
         attributes = {"reduction": reduction} | ({"ignore_index": IGNORED} if ignores else {})
         when = {"reduction": reduction, "ignore_index": "given" if ignores else "absent"}
         if element != ELEMENT:
-            # Some definitions cast to float32 what is float32, others do not.
+            # Some definitions cast float32 to float32, others do not.
             when["type0"] = str(element)
         inputs = (element, TensorProto.INT64, element if weighted else 0)
         calls.append(Call(inputs, attributes, when))
@@ -281,7 +281,7 @@ def function(schema: OpSchema, body: bytes) -> Iterator[str]:
         yield node(inner, 1)
     made = {*proto.input, *(output for inner in proto.node for output in inner.output)}
     for formal in proto.output:
-        # What the call does not ask for is not made.
+        # Parts that the call does not need are omitted.
         if formal in made:
             yield f"  output {value(formal)}"
     yield "}"

@@ -199,7 +199,7 @@ def loss(draw: random.Random, schema: OpSchema) -> Call:
 
 
 def unary(**attributes: list[object]) -> Callable[[random.Random, OpSchema], Call]:
-    """Return what draws calls of an operator of one float."""
+    """Return a generator of calls of an operator of one float."""
     return lambda draw, _: (
         [tensor(draw.choice((FLOAT, HALF)), 2, 3)],
         some(draw, **attributes),

@@ -170,7 +170,7 @@ class Shared:
 
 
 class Tables:
-    """What the versions of operators have in common."""
+    """The common parts of the versions of operators."""
 
     def __init__(self) -> None:
         """Start empty."""
@@ -225,7 +225,7 @@ class Tables:
 
 
 def default(value: OpSchema.Attribute) -> str:
-    """Return the Rust expression of what an absent attribute means."""
+    """Return the Rust expression of the default of an attribute."""
     proto = value.default_value
     match proto.type:
         case onnx.AttributeProto.INT:

@@ -1,4 +1,4 @@
-"""Write what ONNX Runtime's CPU provider takes, as the library itself says.
+"""Write the kernels of ONNX Runtime's CPU provider, as the library reports them.
 
 Kernels state their types, and run to show that they take them (`onnxruntime_probe.py`). What they
 do not say is asked by making sessions of one node: which types the runtime casts by itself, and
@@ -61,7 +61,7 @@ FIRST = 18
 NUMBERS = ("bfloat16", "float16", "float32", "float64", "bool", "int8", "int16", "int32", "int64")
 NUMBERS += ("uint8", "uint16", "uint32", "uint64")
 
-# Not facts, but what is done about them: the types in which an operator is computed where there is
+# Not facts, but policy: the types in which an operator is computed where there is
 # no kernel for its own.
 POLICY = """\
 compute f64 in f32
@@ -81,7 +81,7 @@ compute bool in i64
 
 
 def element(name: str) -> str | None:
-    """Return `f32` for `tensor(float)`, and nothing for what is no tensor."""
+    """Return `f32` for `tensor(float)`, and nothing if it is not a tensor."""
     if not name.startswith("tensor("):
         return None
     name = bare(name)
@@ -108,7 +108,7 @@ class Question:
         self.variable, self.element_type = variable, element_type
 
     def typed(self, formal: defs.OpSchema.FormalParameter) -> int:
-        """Return the type of an input or output; 0 for what is no tensor."""
+        """Return the type of an input or output; 0 if it is not a tensor."""
         constraints = self.schema.type_constraints
         found = next((c for c in constraints if c.type_param_str == formal.type_str), None)
         if found is None:
@@ -282,7 +282,7 @@ def dropped() -> bool:
 
 
 def gaps(newest: int) -> Iterator[str]:
-    """Yield what is listed as a kernel, but fails or is wrong when it runs."""
+    """Yield listed kernels that fail or are wrong when they run."""
     numbers = {NAMES.get(t, t): np.dtype(getattr(ml_dtypes, t, None) or t) for t in NUMBERS}
     for op in ("ScatterElements", "ScatterND"):
         index = np.array([0, 0, 1])[(...,) if op == "ScatterElements" else (..., None)]

@@ -121,7 +121,7 @@ def outcome(model: ModelProto) -> str:
         session.run_with_ort_values(None, {})
     except (state.NotImplemented, state.RuntimeException, state.Fail) as error:
         return "throws" if "while running" in str(error) else "invalid"
-    except Exception:  # what is asked is wrong
+    except Exception:  # the request is wrong
         return "invalid"
     return "runs"
 
@@ -151,7 +151,7 @@ class Prober:
         other.close()
 
     def ask(self, model: ModelProto) -> str:
-        """Return what comes of a model."""
+        """Return the outcome of a model."""
         try:
             self.end.send_bytes(model.SerializeToString())
             if self.end.poll(PATIENCE):

@@ -145,7 +145,7 @@ class Question:
         return helper.make_tensor_value_info(name, kind, [f"{name}_{k}" for k in range(rank)])
 
     def record(self, answer: str) -> dict:
-        """Return what was asked and answered."""
+        """Return the requests and answers."""
         node, schema = self.case.node, self.schema
         formals = schema.inputs
         given, types = [], {}
@@ -228,7 +228,7 @@ class Prober:
         other.close()
 
     def ask(self, model: ModelProto) -> str:
-        """Return what comes of a model."""
+        """Return the outcome of a model."""
         try:
             self.end.send_bytes(model.SerializeToString())
             if self.end.poll(PATIENCE):
@@ -250,7 +250,7 @@ def ask(question: Question) -> dict | None:
 
 
 def needed(case: Case, opset: int) -> tuple[frozenset[int], list[dict]]:
-    """Return the inputs that must be constants, and the records of what was asked to see it."""
+    """Return the inputs that must be constants, and the records of the requests."""
     count = len(case.node.input)
     records = [ask(Question(case, opset))]
     if records[0] is None or not records[0]["answer"] or count < 2:

@@ -27,7 +27,7 @@ Record = dict
 # A condition as words, and whether it holds for a record.
 Predicate = tuple[str, Callable[[Record], bool]]
 
-# The types that onnxport casts to where the runtime has no kernel: not facts, but what is done.
+# The types that onnxport casts to where the runtime has no kernel: policy, not facts.
 POLICY = """\
 compute bool in u8
 compute bool in i32

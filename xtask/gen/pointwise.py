@@ -1,4 +1,4 @@
-"""What pointwise operators do to shapes and element types, found out by calling them.
+"""Shapes and element types of pointwise operators, found out by calling them.
 
 PyTorch tags these operators. The calls are on meta tensors; the rule of the result's type is the
 first candidate that agrees with every call that the operator accepts.

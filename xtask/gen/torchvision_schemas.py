@@ -1,6 +1,6 @@
 """Write `plugins/torchvision/schemas.txt`: one operator per line, as torchvision registers it.
 
-Backward operators, those of quantised tensors and what asks about the installation are left out.
+Backward operators, those of quantised tensors and queries of the installation are left out.
 The facts of `plugins/torchvision/facts.toml` follow the schemas.
 """
 

@@ -1,4 +1,4 @@
-"""Write `plugins/aten/decompositions/traced.txt`: what PyTorch's table makes of operators.
+"""Write `plugins/aten/decompositions/traced.txt`: PyTorch's own decompositions.
 
 Of the operators that no lowering and no decomposition of ours covers, those in `CASES` are traced
 with PyTorch's own decomposition, or as PyTorch composes them where it has none. Each trace is held
@@ -89,7 +89,7 @@ def layers() -> Iterator[Case]:
 
 
 def shifts() -> Iterator[Case]:
-    """Shifts of what a Fourier transform gives."""
+    """Shifts of the result of a Fourier transform."""
     for axes in ("a", "ab", "abc"):
         for dims in (None, *([dim] for dim in range(len(axes))), [-1], [-2, -1]):
             if dims is None or len(dims) <= len(axes):

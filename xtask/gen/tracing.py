@@ -1,6 +1,6 @@
 """Turns a traced call into a decomposition in the text form.
 
-A call is traced with extents that are symbols. What the trace found out about them, the ranks and
+A call is traced with extents that are symbols. The findings of the trace about them, the ranks and
 the element types of tensors, and arguments that it read as numbers become conditions. A trace that
 fixes an extent says nothing of others, and is refused.
 """
@@ -26,7 +26,7 @@ from torch.fx.experimental.symbolic_shapes import (
 )
 from torch.utils._pytree import tree_leaves, tree_map
 
-# What no extent and no number of PyTorch reaches.
+# A bound above every size and number of PyTorch.
 LARGE = 1 << 31
 DTYPES = {
     torch.float32: "f32",
@@ -39,14 +39,14 @@ DTYPES = {
     torch.complex64: "c64",
     torch.complex128: "c128",
 }
-# What returns its argument, once nothing is written.
+# Operators that return their argument, once nothing is written.
 COPIES = {"aten.clone.default", "aten.detach.default", "aten.alias.default"}
-# What ONNX has no notion of.
+# Operators without a meaning in ONNX.
 DROPPED = {"device", "layout", "pin_memory", "memory_format", "non_blocking", "generator"}
 
 
 class TraceError(Exception):
-    """Why a trace is no decomposition."""
+    """Why a trace is not a decomposition."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def fake(tensor: Tensor, mode: FakeTensorMode) -> Tensor:
 def trace(
     call: Callable[..., Any], tensors: list[Tensor], table: dict[Any, Any]
 ) -> tuple[fx.GraphModule, list[Any], list[list[Any]]]:
-    """Return the functional graph of `call`, what it assumes, and the symbols of each tensor."""
+    """Return the functional graph of `call`, its assumptions, and the symbols of each tensor."""
     env = ShapeEnv()
     mode = FakeTensorMode(shape_env=env)
     inputs = [fake(tensor, mode) for tensor in tensors]
@@ -109,7 +109,7 @@ def trace(
 def functionalise(graph: fx.GraphModule) -> None:
     """Replace operators that write by those that return.
 
-    Refuses what is read after it was written.
+    Refuses a tensor that is read after it was written.
     """
     for node in graph.graph.nodes:
         if str(node.target) in COPIES:
@@ -162,7 +162,7 @@ def arguments(node: fx.Node, names: dict[fx.Node, str], numbers: dict[float, str
 
 
 def target_of(node: fx.Node) -> str:
-    """Return the name of what is called."""
+    """Return the name of the callee."""
     if isinstance(node.target, torch._ops.OpOverload):
         return str(node.target)
     name = node.target.__name__
@@ -213,7 +213,7 @@ def is_part(node: fx.Node) -> bool:
 
 
 def assumed(guards: list[Any], axes: dict[Any, str]) -> None:
-    """Refuse what a trace assumed, but that axes of one name have one extent.
+    """Refuse assumptions of a trace, except that axes of one name have one size.
 
     `axes` are the names of the axes that have each symbol for an extent.
     """
@@ -228,7 +228,7 @@ def assumed(guards: list[Any], axes: dict[Any, str]) -> None:
 
 
 def conditions(tensors: dict[str, Like], dtypes: list[torch.dtype]) -> Iterator[str]:
-    """Yield what must hold of the tensors."""
+    """Yield the conditions on the tensors."""
     places: dict[str, tuple[str, int]] = {}
     whole = ""
     for name, tensor in tensors.items():

@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use super::Chain;
 
-/// The extent of the last axis.
+/// The size of the last axis.
 pub(super) const WIDTH: usize = 64;
 
-/// The two extents that the last axis is viewed as.
+/// The two sizes that the last axis is viewed as.
 const FOLDED: [usize; 2] = [8, 8];
 
 /// The batch as an integer of the graph.
@@ -19,7 +19,7 @@ pub(super) const STATE: &str = "b_state";
 /// In a chain with writes, every block of this many adds to the buffer.
 const BLOCKS_PER_WRITE: usize = 16;
 
-/// A call of a block. Results have the extents `[batch, ..tail]`.
+/// A call of a block. Results have the sizes `[batch, ..tail]`.
 enum Step<'a> {
     /// The sum with a value.
     Add(&'a str),

@@ -38,13 +38,13 @@ pub(super) fn placeholder(name: &str) -> String {
     format!("p_{}", name.replace('.', "_"))
 }
 
-/// A type: extents that are known, row-major.
+/// A type: sizes that are known, row-major.
 fn dense(shape: &[u64]) -> Value {
     let strides: Vec<u64> = (1..=shape.len()).map(|axis| shape.iter().skip(axis).product()).collect();
     strided(shape, &strides)
 }
 
-/// A type: extents and strides that are known.
+/// A type: sizes and strides that are known.
 pub(super) fn strided(shape: &[u64], strides: &[u64]) -> Value {
     let ints = |ints: &[u64]| ints.iter().map(|n| json!({ "as_int": n })).collect::<Vec<Value>>();
     tensor_meta(&json!(ints(shape)), &json!(ints(strides)))
@@ -153,7 +153,7 @@ impl Graph {
         self.call("transpose.int", &[("self", tensor(x)), dim0, dim1], shape)
     }
 
-    /// A call whose result has these extents; the name of the result.
+    /// A call whose result has these sizes; the name of the result.
     fn call(&mut self, op: &str, inputs: &[(&str, Value)], shape: &[u64]) -> String {
         let stem = op.split('.').next().unwrap_or(op);
         let name = format!("{stem}_{}", self.nodes.len());

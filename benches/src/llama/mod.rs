@@ -74,7 +74,7 @@ impl Llama {
         graph::weights(self).iter().map(|(_, shape)| 4 * shape.iter().product::<u64>()).sum()
     }
 
-    /// Writes the archive to `path`; weights that are no numbers are holes.
+    /// Writes the archive to `path`; weights that are not numbers are holes.
     ///
     /// # Errors
     /// Those of writing a file.

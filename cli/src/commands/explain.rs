@@ -48,7 +48,7 @@ fn locations(path: &Path, found: &Report) -> String {
 /// Formats the explanation of one code.
 fn lesson(explained: &ExplainedCode) -> String {
     let ExplainedCode { code, text, means, why, ways_out, example } = explained;
-    let mut out = format!("{}: {text}\n\n{}\n  {means}\n", bold(code), bold("What it means"));
+    let mut out = format!("{}: {text}\n\n{}\n  {means}\n", bold(code), bold("Meaning"));
     // Writing to a String cannot fail.
     let _ = write!(out, "\n{}\n  {why}\n\n{}\n", bold("Why"), bold("Ways out"));
     for (way, number) in ways_out.iter().zip(1..) {

@@ -14,7 +14,7 @@ pub(crate) enum Wanted {
     Python,
     /// Lowerings in Rust, as a file of a plugin
     Rust,
-    /// Modules in the place of others
+    /// Modules that replace others
     Modules,
 }
 

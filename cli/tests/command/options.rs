@@ -47,5 +47,5 @@ fn options_are_listed_set_and_refused() {
     assert_ne!(code, Some(0));
     assert!(text.contains("error[OP820]") && text.contains("there are count, slope, voice"), "{text}");
     let (code, _) = check(&["--plugin-option", "slope"], &library);
-    assert_eq!(code, Some(2), "it is no option of a plugin");
+    assert_eq!(code, Some(2), "it is not an option of a plugin");
 }

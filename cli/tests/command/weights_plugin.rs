@@ -161,8 +161,8 @@ fn quantisers_are_listed_and_checked() {
         (text("verdict"), text("reason"))
     };
     for (quantiser, verdict, reason) in [
-        ("fine", "pass", "36 made-up weights quantised, 0 refused"),
-        ("refuses", "skip", "refuses every weight"),
+        ("fine", "pass", "36 generated weights quantised, 0 refused"),
+        ("refuses", "skip", "refuses every generated weight"),
         ("panics", "fail", "panicked: out of cheese"),
         ("nan", "fail", "scale"),
         ("negative", "fail", "scale"),

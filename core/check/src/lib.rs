@@ -1,7 +1,7 @@
 //! Checks of a plugin's library, each in a process of its own: a crash, a hang or a greedy allocation of
 //! the library is a finding and not the end of the check.
 //!
-//! [`run`] is the side that starts processes and never loads the library; [`probe`] is what such a process
+//! [`run`] is the side that starts processes and never loads the library; [`probe`] is the work that such a process
 //! does. They talk through a [`journal`]: a file that the probe appends to, so that what it was doing is
 //! known when it ends early.
 //!

@@ -1,6 +1,6 @@
 //! Gives dimensions with different names that are equal in every run the same symbol.
 //!
-//! A product sums over an extent of each operand, `Concat` requires the other extents to be equal, and so on: a run
+//! A product sums over a size of each operand, `Concat` requires the other sizes to be equal, and so on: a run
 //! in which they differ fails. Only nodes of the main graph count, since every run executes these.
 //! differ fails. Only nodes of the main graph count, since every run runs these.
 

@@ -98,7 +98,7 @@ fn numbers(name: &str, difference: &Difference) -> Markup {
     }
 }
 
-/// The buckets of a spread between the first and the last that hold anything, and what is equal and what is lost: NaN or
+/// The buckets of a spread between the first and the last that hold anything, and of equal and lost values: NaN or
 /// infinite on one side. Buckets beyond `atol` are wrong.
 pub(crate) fn histogram(decades: &[u64], lost: u64, atol: f64) -> Vec<Bar> {
     let edges: Vec<f64> = decade_edges().collect();
@@ -159,7 +159,7 @@ fn outcome(case: &CaseReport) -> Markup {
         @if let Some(why) = &case.not_applicable {
             "not applicable: " (why)
         } @else if let Some(why) = &case.refused {
-            "the program itself refuses it: " (why)
+            "the program refuses it: " (why)
         } @else if let Some(why) = &case.error {
             (why)
         } @else if case.passed() {

@@ -14,7 +14,7 @@ use crate::progress::Progress;
 use crate::runtime::{Running, consult, execute};
 use crate::value::{Draw, Tolerance};
 
-/// The limit on the estimated memory of all values of a drawn call, in bytes.
+/// The limit on the estimated memory of all values of a generated call, in bytes.
 const LARGEST_CALL: u64 = 64 << 20;
 
 /// A comparison with the model before.

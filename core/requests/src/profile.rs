@@ -80,7 +80,7 @@ pub struct Profiled {
     pub profile: Profile,
     /// The comparison with another one, if requested.
     pub against: Option<Contrast>,
-    /// Notes on metadata that models lack, and on sizes that were drawn.
+    /// Notes on metadata that models lack, and on generated sizes.
     pub notes: Vec<Diagnostic>,
 }
 
@@ -153,7 +153,7 @@ impl Request for ProfileRequest {
 }
 
 impl ProfileRequest {
-    /// Measures `models`. `notes` receives the sizes that were drawn.
+    /// Measures `models`. `notes` receives the generated sizes.
     fn measure(
         &self,
         host: &Host,
@@ -214,7 +214,7 @@ fn is_saved(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "json")
 }
 
-/// Returns a note if sizes of dynamic dimensions were drawn: times depend on them.
+/// Returns a note if sizes of dynamic dimensions were generated: times depend on them.
 fn drawn_sizes(model: &Path, signature: &Signature, inputs: &[Computed]) -> Option<Diagnostic> {
     let shapes = run::dynamic_shapes(signature, inputs)?;
     let message = format!("`{}` ran with randomly chosen sizes: {shapes}", model.display());

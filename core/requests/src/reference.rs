@@ -50,7 +50,7 @@ impl Referring {
         Self { without_environment: true, ..self.clone() }
     }
 
-    /// Whether calls are drawn besides the recorded ones.
+    /// Whether calls are generated besides the recorded ones.
     pub fn draws(&self) -> bool {
         matches!(self.chosen(), Ok(Some(From::Torch)))
     }

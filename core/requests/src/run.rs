@@ -53,7 +53,7 @@ pub struct Ran {
 }
 
 impl RunRequest {
-    /// Creates a request that runs the model at `model` on drawn values.
+    /// Creates a request that runs the model at `model` on random values.
     pub fn random(model: impl Into<PathBuf>) -> Self {
         Self { model: model.into(), random: true, ..Self::default() }
     }

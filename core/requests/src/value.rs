@@ -199,7 +199,7 @@ impl fmt::Display for NameValue {
     }
 }
 
-/// `INPUT=RULE`: how the values of an input are drawn, such as `x=normal(0,1)`.
+/// `INPUT=RULE`: how the values of an input are generated, such as `x=normal(0,1)`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Draw {
     /// The input.

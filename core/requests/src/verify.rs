@@ -37,7 +37,7 @@ pub struct VerifyRequest {
     /// With several calls per file, prefix each name with that of its call, as in first/x; can be repeated
     #[arg(long, value_name = "FILE")]
     pub inputs: Vec<PathBuf>,
-    /// Calls that are drawn.
+    /// Generated calls.
     #[command(flatten)]
     #[serde(flatten)]
     pub drawing: Drawn,
@@ -95,9 +95,9 @@ pub enum From {
     Auto,
 }
 
-/// Calls that are drawn.
+/// Generated calls.
 #[derive(Args, Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
-#[command(next_help_heading = "Drawn calls")]
+#[command(next_help_heading = "Generated calls")]
 #[serde(default)]
 pub struct Drawn {
     /// How to generate the values of an input: normal(MEAN,DEVIATION), uniform(LOW,HIGH), integers(LOW,HIGH), ones,
@@ -120,7 +120,7 @@ impl Default for Drawn {
 }
 
 impl Drawn {
-    /// Returns the options for drawn calls; `besides` requests them even if calls were recorded.
+    /// Returns the options for generated calls; `besides` requests them even if calls were recorded.
     fn drawing(&self, besides: bool) -> Drawing {
         let Self { draw, seed, max_memory } = self;
         let by_rule = seed.is_some() || !draw.is_empty();
@@ -139,7 +139,7 @@ pub struct InMemory {
     pub conversion: Conversion,
     /// The function that runs it.
     pub runs: InProcess,
-    /// Whether further calls are drawn even if the options do not request them.
+    /// Whether further calls are generated even if the options do not request them.
     pub draws: bool,
 }
 

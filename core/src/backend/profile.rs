@@ -88,7 +88,7 @@ fn fits(record: &OpRecord, version: i64, graph: &Graph, node: NodeId) -> Result<
             return Err(format!("an {side} is {dtype}"));
         }
         if record.flags & op_flags::DYNAMIC == 0 && !is_static(shape) {
-            return Err(format!("an extent of an {side} is dynamic"));
+            return Err(format!("a size of an {side} is dynamic"));
         }
     }
     let ranked =

@@ -149,7 +149,7 @@ fn append(
     Ok(node)
 }
 
-/// Whether `new` can replace `old`: element type and rank are equal, and no extent certainly differs.
+/// Whether `new` can replace `old`: element type and rank are equal, and no size certainly differs.
 fn agree(model: &mut Model, old: ValueId, new: ValueId) -> Result<(), String> {
     let (old, new) = (model.graph.values[old].ty.clone(), model.graph.values[new].ty.clone());
     let (Some(was), Some(is)) = (old.dtype(), new.dtype()) else {

@@ -28,7 +28,7 @@ impl Part {
     /// Writes the part to a temporary folder.
     pub(super) fn new(model: Model) -> Result<Self, Diagnostic> {
         let failed = |e: std::io::Error| {
-            Diagnostic::error(Code::WRITE_IO, format!("no temporary folder can be made: {e}"))
+            Diagnostic::error(Code::WRITE_IO, format!("cannot create a temporary folder: {e}"))
         };
         let folder = tempfile::Builder::new().prefix("onnxport-bisect-").tempdir().map_err(failed)?;
         let part = Self { model, folder };

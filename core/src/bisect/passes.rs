@@ -95,7 +95,7 @@ pub fn passes(
     let folder = tempfile::Builder::new()
         .prefix("onnxport-bisect-")
         .tempdir()
-        .map_err(|e| Diagnostic::error(Code::WRITE_IO, format!("no temporary folder can be made: {e}")))?;
+        .map_err(|e| Diagnostic::error(Code::WRITE_IO, format!("cannot create a temporary folder: {e}")))?;
     let mut search = Search {
         host,
         source,
@@ -128,7 +128,7 @@ pub fn passes(
     Ok(steps)
 }
 
-/// The extent of a conversion.
+/// The size of a conversion.
 #[derive(Clone, Copy)]
 enum Stage {
     /// Only this many patches, and no later stage.

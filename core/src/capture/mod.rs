@@ -85,7 +85,7 @@ pub struct Capture {
     pub adapters: Vec<AdapterFolder>,
     /// The calls to write to the sidecar of the program.
     pub record: Option<Record>,
-    /// The extents of the checkpoint's tensors, by name.
+    /// The sizes of the checkpoint's tensors, by name.
     pub stored: BTreeMap<String, Vec<u64>>,
 }
 
@@ -94,7 +94,7 @@ pub struct Capture {
 pub struct AdapterFolder {
     /// Its path.
     pub folder: PathBuf,
-    /// The extents of its tensors, by name.
+    /// The sizes of its tensors, by name.
     pub stored: BTreeMap<String, Vec<u64>>,
     /// Whether it is merged into the weights, and not swapped at run time.
     pub merged: bool,

@@ -78,7 +78,7 @@ impl Chosen {
         (problem.severity, problem.code) = (Severity::Warning, Code::VERIFY_COMPARER);
         let mut reasons = self.reasons.borrow_mut();
         if !reasons.iter().any(|known| known.message == problem.message) {
-            reasons.push(problem.note("onnxport compared in its place"));
+            reasons.push(problem.note("onnxport compared the outputs instead"));
         }
     }
 }

@@ -204,7 +204,7 @@ impl Drop for Begun<'_> {
     }
 }
 
-/// Returns the difference that the plugin `id` states for tensors of these extents; `texts` formats the elements at a
+/// Returns the difference that the plugin `id` states for tensors of these sizes; `texts` formats the elements at a
 /// position.
 ///
 /// # Errors

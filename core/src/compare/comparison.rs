@@ -78,7 +78,7 @@ pub fn compare(dtype: DType, shape: &[u64], got: &[u8], expected: &[u8], toleran
     comparison.finish()
 }
 
-/// The extents of a tensor whose complex numbers are pairs.
+/// The sizes of a tensor whose complex numbers are pairs.
 pub(crate) fn extents(dtype: DType, shape: &[u64]) -> Vec<u64> {
     shape.iter().copied().chain(dtype.is_complex().then_some(2)).collect()
 }

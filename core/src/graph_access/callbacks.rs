@@ -61,12 +61,12 @@ fn lend_text<'a>(text: &str) -> RStr<'a> {
     RStr::from_str(unsafe { &*std::ptr::from_ref::<str>(text) })
 }
 
-/// The extents as they cross.
+/// The sizes as they cross.
 fn dims_of(dims: Option<&[Option<Dim>]>) -> impl Iterator<Item = DimRecord> {
     dims.unwrap_or_default().iter().map(|dim| dim_record(*dim))
 }
 
-/// An extent as it crosses.
+/// A size as it crosses.
 pub(crate) fn dim_record(dim: Option<Dim>) -> DimRecord {
     match dim {
         None => DimRecord { kind: dim_kind::UNKNOWN, expr: 0, value: 0 },

@@ -50,7 +50,7 @@ impl Messages {
     fn into_diagnostics(self) -> Vec<Diagnostic> {
         let mut all = self.kept;
         if self.dropped > 0 {
-            let text = format!("plugins said more than {KEPT} things; not shown: {}", self.dropped);
+            let text = format!("more than {KEPT} messages of plugins; not shown: {}", self.dropped);
             all.push(Diagnostic {
                 severity: Severity::Note,
                 ..Diagnostic::error(Code::PLUGIN_MESSAGE, text)

@@ -15,8 +15,8 @@
 //! ```
 //!
 //! A form in braces is a body in the text form of models, with the operator's inputs and outputs in their order, as many as
-//! it needs. `ref alpha` is an attribute of the node, or its default. What it computes from constants alone is a constant.
-//! A form with `in` is the operator itself, of other types. One that starts with `rather` also stands for what the target
+//! it needs. `ref alpha` is an attribute of the node, or its default. Values computed from constants are constants.
+//! A form with `in` is the operator itself, of other types. One that starts with `rather` also replaces what the target
 //! takes apart by ONNX's own definition, because it is more exact. One that starts with `below 14` is for models of opsets
 //! below 14, whatever their target ([`older`](super::older)).
 
@@ -64,7 +64,7 @@ pub struct Form {
     pub operator: String,
     /// The condition on a node, as written.
     pub condition: String,
-    /// What it is, in words.
+    /// A description.
     pub about: String,
     /// The opset from which on the form is not needed; `None` for forms that depend on the target.
     pub below: Option<i64>,
@@ -317,9 +317,9 @@ pub(super) fn folded(graph: Graph, symbols: &mut Symbols, opset: i64) -> Graph {
     scratch.graph
 }
 
-/// The result of a `Constant`, or of the `Shape` of constant extents; `None` inside for other nodes, outside if an
+/// The result of a `Constant`, or of the `Shape` of constant sizes; `None` inside for other nodes, outside if an
 /// attribute that a form needs is missing.
-#[expect(clippy::option_option, reason = "a form that cannot be used, and a node that is no constant")]
+#[expect(clippy::option_option, reason = "a form that cannot be used, and a node that is not a constant")]
 fn known(graph: &Graph, opset: i64, node: NodeId) -> Option<Option<LazyTensor>> {
     let data = &graph.nodes[node];
     let ints = |shape: Vec<u64>, ints: &[i64]| {

@@ -1,7 +1,7 @@
 //! Legalization: operators without a kernel in the target are computed in another type.
 //!
-//! Lowerings, rules and passes speak ONNX; what a runtime lacks is data ([`Target`]). This stage looks at each node that the
-//! target has no kernel for. Where another form of the operator is known ([`forms`]), all of which the target has, that
+//! Lowerings, rules and passes use plain ONNX; a target is data ([`Target`]). This stage visits each node that the target
+//! has no kernel for. Where another form of the operator is known ([`forms`]), all of which the target has, that
 //! takes its place. Else, where the target takes the operator, but not of this element type, `Cast`s around the node let it
 //! compute in a type that the target's table names, in order of preference. Else ONNX's own definition of the operator
 //! replaces it. Other nodes stay as they are and are reported: the model is right, but the target does not run it.
@@ -66,11 +66,11 @@ pub struct Legalised {
     pub target: String,
     /// The version that its table was made from.
     pub version: String,
-    /// What is computed in another type.
+    /// Nodes computed in another type.
     pub computed: Vec<Computed>,
-    /// What other operators stand for.
+    /// Nodes replaced by other operators.
     pub replaced: Vec<Replaced>,
-    /// What the target does not run.
+    /// Nodes that the target does not run.
     pub lacking: Vec<Lacking>,
 }
 
@@ -119,7 +119,7 @@ pub struct Lacking {
 
 type Count = (usize, Option<OriginId>);
 
-/// What was done, and what could not be: how often, and where first.
+/// The changes and failures: how often, and where first.
 #[derive(Default)]
 struct Done {
     changes: BTreeMap<(Name, DType, DType), Count>,
@@ -272,7 +272,7 @@ fn summary(target: &Target, done: Done) -> Legalised {
     }
 }
 
-/// Says where precision is lost, and what does not run.
+/// Reports where precision is lost, and the nodes that do not run.
 fn report(done: &Legalised, narrowed: &[bool], options: &LegaliseOptions, opset: i64) -> Vec<Diagnostic> {
     let target = options.target.to_string();
     let place = |diagnostic: Diagnostic, origin: Option<OriginId>| match origin {

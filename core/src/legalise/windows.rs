@@ -45,7 +45,7 @@ impl<'a> Site<'a> {
         let plain = |name: &str| matches!(node.attr(name), None | Some(Attr::Int(0)));
         let placed = match node.attr("auto_pad") {
             None => true,
-            // Without padding, which is what `VALID` says.
+            // Without padding, as `VALID` states.
             Some(Attr::Str(text)) => text == "NOTSET" || text == "VALID",
             Some(_) => false,
         };
@@ -101,19 +101,19 @@ impl<'a> Site<'a> {
         }
     }
 
-    /// The extents of an input, where they are constant.
+    /// The sizes of an input, where they are constant.
     fn extents(&self, input: usize) -> Option<Vec<Option<i64>>> {
         let value = self.node.inputs.get(input).copied().flatten()?;
         let dims = self.graph.values[value].ty.shape()?.dims()?;
         Some(dims.iter().map(|d| d.as_ref().and_then(|d| d.as_const())).collect())
     }
 
-    /// The extents behind the channels.
+    /// The sizes behind the channels.
     fn spatial(&self) -> Option<Vec<Option<i64>>> {
         Some(self.extents(0)?.split_off(2))
     }
 
-    /// The constant extents of the weight.
+    /// The constant sizes of the weight.
     fn weight(&self) -> Option<Vec<i64>> {
         self.extents(1)?.into_iter().collect()
     }

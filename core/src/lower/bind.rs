@@ -30,7 +30,7 @@ pub(super) fn blank(name: &str) -> ArgRecord<'_> {
     }
 }
 
-/// The record of an extent.
+/// The record of a size.
 pub(super) fn dim_record(dim: Option<Dim>) -> DimRecord {
     match dim {
         Some(Dim::Const(value)) => DimRecord { kind: dim_kind::CONST, expr: 0, value },
@@ -39,7 +39,7 @@ pub(super) fn dim_record(dim: Option<Dim>) -> DimRecord {
     }
 }
 
-/// Returns the kind, the dtype and the extents of a stated type.
+/// Returns the kind, the dtype and the sizes of a stated type.
 pub(super) fn describe(ty: &ValueType) -> (u32, i32, Vec<DimRecord>) {
     match ty {
         ValueType::Tensor(ty) => {
@@ -53,8 +53,8 @@ pub(super) fn describe(ty: &ValueType) -> (u32, i32, Vec<DimRecord>) {
     }
 }
 
-/// Whether the program states that the elements lie row-major in memory, without gaps. Before an axis of unknown extent
-/// there may be axes of extent 1 only.
+/// Whether the program states that the elements lie row-major in memory, without gaps. Before an axis of unknown size
+/// there may be axes of size 1 only.
 fn is_row_major(ty: &TensorType) -> bool {
     let mut step = Some(1i64);
     ty.strides.len() == ty.shape.len()

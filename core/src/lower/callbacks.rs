@@ -90,9 +90,9 @@ fn lend_args<'a>(items: &[ArgRecord<'_>]) -> RSlice<'a, ArgRecord<'a>> {
     RSlice::from_slice(unsafe { std::slice::from_raw_parts(items.as_ptr().cast(), items.len()) })
 }
 
-/// The same for types; their extents live in the frame.
+/// The same for types; their sizes live in the frame.
 fn lend_types<'a>(items: &[TypeRecord<'_>]) -> RSlice<'a, TypeRecord<'a>> {
-    // SAFETY: as for `lend`; only lifetimes differ, and the frame keeps the extents as long.
+    // SAFETY: as for `lend`; only lifetimes differ, and the frame keeps the sizes as long.
     RSlice::from_slice(unsafe { std::slice::from_raw_parts(items.as_ptr().cast(), items.len()) })
 }
 

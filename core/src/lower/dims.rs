@@ -1,4 +1,4 @@
-//! Extents at run time: the axes and numbers of the model that hold each expression, and the arithmetic
+//! Sizes at run time: the axes and numbers of the model that hold each expression, and the arithmetic
 //! that computes the others. Everything is computed once per block.
 
 use std::collections::hash_map::Entry;
@@ -43,7 +43,7 @@ enum Change {
 }
 
 impl DimValues {
-    /// Axis `axis` of `value` has the extent `dim`.
+    /// Axis `axis` of `value` has the size `dim`.
     pub(super) fn offer_axis(
         &mut self,
         symbols: &Symbols,
@@ -190,7 +190,7 @@ impl Driver<'_> {
     fn compute(&mut self, id: ExprId) -> Option<ValueId> {
         match self.model.symbols.expr(id).clone() {
             Expr::Sym(symbol) => {
-                // Solve factor * symbol + offset = extent.
+                // Solve factor * symbol + offset = size.
                 let (carrier, factor, offset) = *self.dims.linear.get(&symbol)?;
                 let extent = self.dim_value(Dim::Expr(carrier))?;
                 let shifted = if offset == 0 { extent } else { self.arithmetic(op::Sub, extent, offset) };

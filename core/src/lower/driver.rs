@@ -54,7 +54,7 @@ impl Scope {
     }
 }
 
-/// Constants by their contents: element type, extents and bytes.
+/// Constants by their contents: element type, sizes and bytes.
 pub(super) type Constants = FxHashMap<(DType, Vec<u64>, Vec<u8>), ValueId>;
 
 /// A type of the program, which is kept as long as its address is a key, and the same type in ONNX.
@@ -72,7 +72,7 @@ pub(super) struct Driver<'p> {
     pub(super) block: BlockId,
     /// The call whose nodes are emitted.
     pub(super) origin: Option<OriginId>,
-    /// Extents and symbolic integers that exist as values, per block.
+    /// Sizes and symbolic integers that exist as values, per block.
     pub(super) dims: super::dims::DimValues,
     pub(super) constants: Constants,
     /// The open bodies of functions, innermost last.

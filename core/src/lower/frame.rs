@@ -24,7 +24,7 @@ pub(super) struct Frame<'p> {
     pub(super) args: Vec<ArgRecord<'p>>,
     /// The elements of all lists.
     pub(super) elements: Vec<ArgRecord<'p>>,
-    /// The extents that `results` refer to.
+    /// The sizes that `results` refer to.
     pub(super) dims: Vec<Vec<DimRecord>>,
     /// The stated types of the results.
     pub(super) results: Vec<TypeRecord<'p>>,

@@ -1,7 +1,7 @@
 //! Lowering: every call of a functional program becomes ONNX nodes, through the plugins' tables.
 //!
 //! Symbolic integers of the program are i64 tensors of shape `[1]`; symbolic floats and truth values
-//! are f64 and bool ones. Complex tensors are pairs of reals in a last axis of extent 2.
+//! are f64 and bool ones. Complex tensors are pairs of reals in a last axis of size 2.
 
 mod bind;
 mod callbacks;

@@ -193,7 +193,7 @@ fn wrapped(dim: Dim, rank: usize) -> Meta<usize> {
     }
 }
 
-/// The extents of a shape.
+/// The sizes of a shape.
 pub(super) fn extents(shape: &[Dim]) -> Vec<Extent> {
     shape.iter().map(|dim| Extent::Dim(*dim)).collect()
 }

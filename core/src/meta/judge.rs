@@ -74,7 +74,7 @@ impl Judge {
         !self.symbols.range(difference).contains(0)
     }
 
-    /// The extent as a message spells it.
+    /// The size as a message spells it.
     pub(super) fn show(&self, extent: Extent) -> String {
         match extent {
             Extent::Dim(dim) => self.symbols.display(dim),

@@ -280,7 +280,7 @@ fn examines(schema: &Schema, call: &Call, keys: &[&str]) -> bool {
     tensors.iter().all(|i| named(i) || implied && *i == 0)
 }
 
-/// The extent to which the facts of an operator determine the results of a call.
+/// The size to which the facts of an operator determine the results of a call.
 enum Coverage {
     /// Neither an element type nor a shape.
     None,

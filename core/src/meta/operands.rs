@@ -81,13 +81,13 @@ fn congruent(cx: &mut Cx<'_>) -> Meta<()> {
             return contradiction(format!("`{first}` has rank {a} and `{name}` has rank {b}"));
         }
         for (a, b) in ty.shape.iter().zip(&other.shape) {
-            cx.agree(*a, *b, &format!("extents of `{first}` and `{name}`"))?;
+            cx.agree(*a, *b, &format!("sizes of `{first}` and `{name}`"))?;
         }
     }
     Ok(())
 }
 
-/// `agree(a:0, b:-1, …)`: extents that are equal; an axis below 0 counts from the last one.
+/// `agree(a:0, b:-1, …)`: sizes that are equal; an axis below 0 counts from the last one.
 fn agree(cx: &mut Cx<'_>) -> Meta<()> {
     let mut found: Option<(&str, i64, Dim)> = None;
     for i in 0..cx.term.len() {

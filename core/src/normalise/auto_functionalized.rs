@@ -249,7 +249,7 @@ fn see(base: Val, kind: &Kind, editor: &mut Editor, call: &Call) -> Result<Val, 
                 _ => None,
             };
             let (Some(shape), Some(strides)) = (list(size), list(stride)) else {
-                return Err("a view's extents are not constant".to_owned());
+                return Err("a view's sizes are not constant".to_owned());
             };
             let ty = TensorType { dtype: tensor.dtype, shape, strides }.into();
             let args = vec![

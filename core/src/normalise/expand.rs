@@ -118,9 +118,8 @@ fn pairs<'t>(outputs: &[Output], results: &'t [Arg]) -> Result<Vec<(Arg, &'t Arg
                 Arg::List(items.iter().map(|item| item.map_or(Arg::None, Arg::Value)).collect())
             }
         };
-        let result = results
-            .get(i)
-            .ok_or_else(|| format!("it has {given} results, and {} are wanted", outputs.len()))?;
+        let result =
+            results.get(i).ok_or_else(|| format!("it has {given} results instead of {}", outputs.len()))?;
         match (wanted, result) {
             (Arg::List(items), Arg::List(own)) => {
                 if items.len() != own.len() {
@@ -169,7 +168,7 @@ fn replace(wanted: &Arg, result: Arg, replaced: &mut FxHashMap<Val, Arg>) -> Res
         (Arg::List(items), Arg::List(results)) if items.len() == results.len() => {
             items.iter().zip(results).try_for_each(|(item, result)| replace(item, result, replaced))
         }
-        (Arg::List(_), _) => Err("it does not give as many tensors as are wanted".to_owned()),
+        (Arg::List(_), _) => Err("it returns a list of another length".to_owned()),
         _ => Ok(()),
     }
 }

@@ -39,8 +39,7 @@ fn note(equal: &Equal) -> Diagnostic {
     let message = format!("the dimension `{kept}` also stands for {names}: `{op}` needs them to be equal");
     let note =
         Diagnostic { severity: Severity::Note, ..Diagnostic::error(Code::OPTIMISE_EQUAL_SIZES, message) };
-    let note =
-        note.help("every call must give these axes one size; a call that does not may fail in another place");
+    let note = note.help("every call must give these axes one size; others may fail elsewhere");
     match origin {
         Some(origin) => note.at(*origin),
         None => note,

@@ -36,7 +36,7 @@ impl Matched {
     /// If the folder cannot be created, and those of [`write::write`].
     pub fn write_all(all: &[Self], folder: &Path) -> Result<Vec<PathBuf>, Report> {
         std::fs::create_dir_all(folder).map_err(|e| {
-            let message = format!("the folder {} cannot be made: {e}", folder.display());
+            let message = format!("cannot create the folder {}: {e}", folder.display());
             Diagnostic::error(Code::WRITE_IO, message).help("choose another folder")
         })?;
         let options = WriteOptions { external_data: ExternalData::Inline, ..WriteOptions::default() };

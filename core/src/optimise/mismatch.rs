@@ -26,7 +26,7 @@ pub(super) enum Why {
     NotNumber(TermId, usize, f64),
     /// The shape differs, or is not known well enough.
     Shape(TermId, ValueId),
-    /// An extent that must be the same everywhere differs.
+    /// A size that must be the same everywhere differs.
     Dim(usize),
     /// A value inside the pattern is also read elsewhere.
     Used(TermId, ValueId),
@@ -81,7 +81,7 @@ impl Mismatch {
             }
             Why::Dim(variable) => {
                 let name = pattern.dims.get(*variable).map_or("?", String::as_str);
-                format!("the extent `{name}` would be two different ones")
+                format!("the size `{name}` would be two different ones")
             }
             Why::Used(term, value) => {
                 format!("the result of the inner `{}`{} has other readers", op(term), named(value))

@@ -147,7 +147,7 @@ impl Random {
                 Tensor::of_ints(dtype, shape, drawn.collect())
             }
             Kind::Float => Tensor::of_floats(dtype, shape, (0..count).map(|_| self.float()).collect()),
-            _ => return Err(format!("no values of type {dtype} are drawn")),
+            _ => return Err(format!("no values of type {dtype} are generated")),
         };
         made.map_err(|fault| format!("{fault:?}"))
     }

@@ -1,4 +1,4 @@
-//! Views of initializers: other axes and extents over the same bytes.
+//! Views of initializers: other axes and sizes over the same bytes.
 
 use crate::tensor::LazyTensor;
 
@@ -7,11 +7,11 @@ use crate::tensor::LazyTensor;
 pub(super) enum NoView {
     /// Its elements would have to be copied.
     NeedsCopy,
-    /// The axes or extents are not those of the tensor.
+    /// The axes or sizes are not those of the tensor.
     Invalid,
 }
 
-/// `data` with its axes in the order `axes`, then with the extents `dims`.
+/// `data` with its axes in the order `axes`, then with the sizes `dims`.
 pub(super) fn view(data: &LazyTensor, axes: &[u32], dims: &[u64]) -> Result<LazyTensor, NoView> {
     let rank = data.shape.len();
     let mut seen = vec![false; rank];

@@ -14,7 +14,7 @@ use crate::tensor::{DType, LazyTensor};
 pub(super) fn rounds(scheme: &Scheme, products: usize) -> Option<Diagnostic> {
     (scheme.form == Form::MatMulNBits && scheme.accuracy_level == 4 && products > 0).then_some(())?;
     let message = format!(
-        "{products} products round their other operand to 8 bits: each number is off by up to 1/254 of the largest of its block"
+        "{products} products round their other operand to 8 bits: errors of up to 1/254 of the largest number of its block"
     );
     let note = Diagnostic { severity: Severity::Note, ..Diagnostic::error(Code::WEIGHT_OPERAND, message) };
     Some(note.help("`--accuracy-level 1` keeps it unchanged; verification measures both errors together"))

@@ -57,7 +57,7 @@ impl ValueType {
 pub struct TensorType {
     /// Element type.
     pub dtype: DType,
-    /// Extent of every axis, outermost first.
+    /// Size of every axis, outermost first.
     pub shape: Vec<Dim>,
     /// Elements to step per axis. Layout does not change ONNX semantics; aliases need it.
     pub strides: Vec<Dim>,

@@ -33,7 +33,7 @@ pub struct Parts {
 pub struct GivenTensor {
     /// The element type.
     pub dtype: DType,
-    /// The extents, outermost first.
+    /// The sizes, outermost first.
     pub shape: Vec<u64>,
     /// Elements to step per axis.
     pub strides: Vec<u64>,

@@ -13,7 +13,7 @@ pub(crate) struct Pattern {
     pub(crate) terms: Vec<Term>,
     /// The terms whose nodes the patch replaces. Matching begins at the first.
     pub(crate) roots: Vec<TermId>,
-    /// The names of the variables for values, extents and attributes.
+    /// The names of the variables for values, sizes and attributes.
     pub(crate) values: Vec<String>,
     pub(crate) dims: Vec<String>,
     pub(crate) captures: Vec<String>,
@@ -185,12 +185,12 @@ fn is_scalar(graph: &Graph, value: ValueId) -> bool {
     dims.is_some_and(|dims| dims.iter().all(|dim| *dim == Some(Dim::Const(1))))
 }
 
-/// An extent.
+/// A size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DimTerm {
     Any,
     Number(i64),
-    /// A variable for a known extent, the same throughout the pattern.
+    /// A variable for a known size, the same throughout the pattern.
     Variable(usize),
     /// Any number of axes.
     Rest,

@@ -168,7 +168,7 @@ impl Reader {
 
     fn name(&mut self, name: &syntax::Name, term: TermId) -> Read<()> {
         if self.pattern.values.contains(&name.text) || self.names.contains_key(&name.text) {
-            return Err(syntax::Error::new(name.at, format!("`{name}` stands for two things")));
+            return Err(syntax::Error::new(name.at, format!("`{name}` is defined twice")));
         }
         self.names.insert(name.text.clone(), term);
         Ok(())

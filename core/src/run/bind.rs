@@ -61,7 +61,7 @@ pub(super) fn bind(
                 bound.push((
                     port.name.clone(),
                     draw.tensor(at, dtype, shape).map_err(|why| {
-                        wrong(format!("no value is drawn for the input `{}`: {why}", port.name))
+                        wrong(format!("no value is generated for the input `{}`: {why}", port.name))
                     })?,
                 ));
             }
@@ -85,14 +85,14 @@ impl Extents {
         let mut symbols = Symbols::default();
         for extent in signature.inputs.iter().flat_map(|port| port.dims.iter().flatten()) {
             if let Extent::Named(text) = extent {
-                // An extent that cannot be parsed is unknown.
+                // A size that cannot be parsed is unknown.
                 let _ = symbols.parse(text);
             }
         }
         Self { symbols, sizes: FxHashMap::default(), places: FxHashMap::default() }
     }
 
-    /// Returns the symbol in an extent.
+    /// Returns the symbol in a size.
     fn symbol(&mut self, text: &str) -> Option<SymId> {
         let dim = self.symbols.parse(text).ok()?;
         self.symbols.as_symbol(dim)
@@ -141,7 +141,7 @@ impl Extents {
             }
             Some(_) => None,
             None => Some(self.symbols.find(name).ok_or_else(|| {
-                wrong(format!("no dimension of an input is called `{name}`, nor is it a place such as `x:0`"))
+                wrong(format!("no dimension of an input is called `{name}`, nor is it an axis such as `x:0`"))
             })?),
         };
         match (symbol, place) {
@@ -159,11 +159,11 @@ impl Extents {
         Ok(())
     }
 
-    /// The extents with which `port` is drawn.
+    /// The sizes with which `port` is drawn.
     fn of(&mut self, port: &Port) -> Result<Vec<u64>, Diagnostic> {
         let Some(dims) = &port.dims else {
             return Err(wrong(format!(
-                "the rank of the input `{}` is not known, and it is not drawn",
+                "the rank of the input `{}` is not known, so it is not generated",
                 port.name
             )));
         };

@@ -161,7 +161,7 @@ impl Computed {
     /// The value as an input.
     ///
     /// # Errors
-    /// `OP710` for an extent beyond 64 bits.
+    /// `OP710` for a size beyond 64 bits.
     pub fn feed(&self) -> Result<Feed<'_>, Diagnostic> {
         let dims: Option<Vec<i64>> = self.shape.iter().map(|d| i64::try_from(*d).ok()).collect();
         let dims = dims.ok_or_else(|| wrong(format!("the input `{}` is too large", self.name)))?;

@@ -57,7 +57,7 @@ fn alternatives(symbols: &mut Symbols, text: &str, ports: &[Port<'_>]) -> Option
     text.split(" or ").map(|part| relation(symbols, part, ports)).collect()
 }
 
-/// The first call that states each expression as an extent or a number.
+/// The first call that states each expression as a size or a number.
 fn stated(body: &Body) -> FxHashMap<ExprId, OriginId> {
     let mut first = FxHashMap::default();
     let mut state = |dim: Dim, origin: OriginId| {

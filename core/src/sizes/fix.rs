@@ -314,7 +314,7 @@ impl Fixing {
             }
         }
         for name in negative {
-            let message = format!("with {}, `{name}` would have an extent below zero", self.asked);
+            let message = format!("with {}, `{name}` would have a size below zero", self.asked);
             self.problem(Code::LOWER_SIZE, message);
         }
         for call in &mut body.calls {

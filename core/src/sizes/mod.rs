@@ -32,7 +32,7 @@ pub(crate) struct Port<'p> {
     pub name: &'p str,
     /// Its place among the arguments of a call, each leaf of a structure counted.
     pub leaf: Option<usize>,
-    /// The extents of a tensor.
+    /// The sizes of a tensor.
     pub dims: &'p [Dim],
     /// The expression that a number equals.
     pub number: Option<Dim>,

@@ -55,9 +55,9 @@ pub struct Row {
     /// The node that computes it.
     #[serde(flatten)]
     pub place: NodeSite,
-    /// Element type and extents, `f32[2, 3]`.
+    /// Element type and sizes, `f32[2, 3]`.
     pub got: String,
-    /// The element type and extents of the counterpart.
+    /// The element type and sizes of the counterpart.
     pub expected: String,
     /// The difference of the two; `None` if their shapes differ.
     pub difference: Option<Difference>,

@@ -45,7 +45,7 @@ impl Recording {
     /// `OP706` if there is no suitable Python, or it fails.
     pub fn make(program: &Path, seed: u64, limit: Option<Duration>) -> Result<Self, Diagnostic> {
         let folder = tempfile::Builder::new().prefix("onnxport-record-").tempdir().map_err(|e| {
-            Diagnostic::error(Code::WRITE_IO, format!("no temporary folder can be made: {e}"))
+            Diagnostic::error(Code::WRITE_IO, format!("cannot create a temporary folder: {e}"))
         })?;
         let name = Recorded::beside(program).file_name().map(OsStr::to_owned).unwrap_or_default();
         let path = folder.path().join(name);

@@ -20,7 +20,7 @@ pub(super) fn other_size(fixed: &[AxisSize], case: &Case) -> Option<String> {
     })
 }
 
-/// The inputs of `case`, repeated or cut to what the model declares.
+/// The inputs of `case`, repeated or cut to the declared shapes.
 pub(super) fn at_declared_sizes(signature: &Signature, case: &Case) -> Result<Case, Diagnostic> {
     let resized = |bound: Bound<'_>, (name, tensor): &(String, LazyTensor)| {
         let dims = bound.port.dims.as_deref().unwrap_or_default();
@@ -106,7 +106,7 @@ fn unreadable(name: &str) -> Diagnostic {
     Diagnostic::error(Code::VERIFY_EXPECTED, format!("the recorded tensor {name} is shorter than its shape"))
 }
 
-/// What is fed: the values of a call, and in a step after another one what states were left as.
+/// The inputs: the values of a call, and in a later step the states that the step before left.
 pub(super) fn feeds<'a>(inputs: &'a [Bound<'a>], kept: &'a States) -> Result<Vec<Feed<'a>>, Diagnostic> {
     let feed = |input: &'a Bound<'a>| {
         let name = input.port.name.as_str();
@@ -140,7 +140,7 @@ impl States {
     }
 }
 
-/// Extents as executors have them.
+/// Sizes as executors have them.
 pub(super) fn signed(shape: &[u64]) -> Option<Vec<i64>> {
     shape.iter().map(|d| i64::try_from(*d).ok()).collect()
 }

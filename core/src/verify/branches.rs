@@ -53,7 +53,7 @@ pub struct NotEntered {
     pub when: Option<bool>,
 }
 
-/// What is seen of the branches of a model.
+/// The branches of a model that were entered.
 pub(super) struct Branches {
     all: Vec<Branch>,
     /// Choices whose conditions cannot be read: name and place.
@@ -97,14 +97,14 @@ impl Branches {
         self.hidden.clear();
     }
 
-    /// Sees what is fed.
+    /// Records the inputs.
     pub(super) fn fed(&mut self, feeds: &[Feed<'_>]) {
         for feed in feeds.iter().filter(|feed| feed.dtype == DType::Bool) {
             self.see(feed.name, feed.bytes);
         }
     }
 
-    /// Sees what comes out.
+    /// Records the outputs.
     pub(super) fn output(&mut self, output: &Output<'_>) {
         if output.dtype == Some(DType::Bool) {
             self.see(output.name, output.bytes);
@@ -136,7 +136,7 @@ fn is_if(node: &NodeProto) -> bool {
     node.op_type() == op::If && node.domain().is_empty()
 }
 
-/// What a node is called, in the program if `places` has it, and where it stands.
+/// The name of a node, that in the program if `places` has it, and its location.
 fn named(node: &NodeProto, places: &BTreeMap<String, String>) -> (String, String) {
     let said = |key: &str| {
         let found = node.metadata_props.iter().find(|entry| entry.key() == key);
@@ -159,7 +159,7 @@ fn bodies(node: &NodeProto) -> impl Iterator<Item = &NodeProto> {
     graphs.flat_map(|graph| &graph.node)
 }
 
-/// The nodes of nested graphs and of functions, in the order in which the file has what holds them.
+/// The nodes of nested graphs and of functions, in the order of their owners in the file.
 pub(super) fn inner(file: &OnnxFile) -> Vec<&NodeProto> {
     let main = file.graph().into_iter().flat_map(|graph| &graph.node);
     let mut found: Vec<&NodeProto> = file.functions().iter().flat_map(|function| &function.node).collect();

@@ -131,7 +131,7 @@ impl Child {
         }
     }
 
-    /// What is to be said of a process that ended without an answer.
+    /// The description of a process that ended without an answer.
     fn epitaph(&mut self) -> String {
         let patience = Instant::now() + FAREWELL;
         let status = loop {
@@ -154,7 +154,7 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // One that has ended is no error.
+        // One that has ended is not an error.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -1,4 +1,4 @@
-//! How far neighbouring codes are from each other in what a quantised model gives.
+//! How far neighbouring codes are from each other in the outputs of a quantised model.
 //!
 //! Integer kernels round sums to codes once where a program in floating point rounds every step: what lies in the
 //! middle between two codes becomes either. Such a difference is one step and not a mistake.

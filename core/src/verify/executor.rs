@@ -114,7 +114,7 @@ impl Runtime {
     /// ONNX Runtime where the command does; behind it `reference` can stand in for it.
     ///
     /// # Errors
-    /// `OP702` when there is none, with what the first one says; what else keeps one from being opened.
+    /// `OP702` when there is none, with the error of the first one; other errors while opening one.
     pub fn find(host: &Host) -> Result<Self, Diagnostic> {
         let mut missing = None;
         for executor in host.plugins.iter().filter_map(Executor::of) {
@@ -138,7 +138,7 @@ impl Runtime {
         self.executor.name()
     }
 
-    /// What the runtime is: name, version, where it comes from.
+    /// The runtime: name, version, origin.
     pub fn describe(&self) -> Result<String, Diagnostic> {
         let handle = match &self.seat {
             Seat::Here(handle) => *handle,
@@ -251,7 +251,7 @@ impl<'r> Session<'r> {
     /// cannot do it, if it cannot: it is in another process,or the plugin does not compare.
     ///
     /// # Errors
-    /// Those of the runtime; [`Code::PLUGIN_CONTRACT`] when it states what cannot be.
+    /// Those of the runtime; [`Code::PLUGIN_CONTRACT`] when they are invalid.
     pub fn measure(
         &mut self,
         feeds: &[Feed<'_>],

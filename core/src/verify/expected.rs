@@ -27,17 +27,17 @@ pub struct Against {
     pub cases: Vec<Case>,
     /// Whether the inputs were made up, so that a call may fail because of them.
     pub made: bool,
-    /// The archive of the program that the model was made of; `None` where its own values are not what is expected.
+    /// The archive of the program that the model was made of; `None` where its own values are not expected.
     pub program: Option<PathBuf>,
-    /// What runs the program within this process, where it is there and not in a file.
+    /// The module that runs the program within this process, where it is there and not in a file.
     pub in_process: Option<InProcess>,
     /// PyTorch that loads the program already.
     pub ahead: Option<Ahead>,
-    /// What ran the program, once it did.
+    /// The runtime of the program, once it ran.
     pub torch: Option<String>,
     /// Whether the noise of the computation is wanted, which takes that of float64.
     pub exact: bool,
-    /// The name of the executor whose values are expected where nothing else says what is.
+    /// The name of the executor whose values are expected by default.
     pub oracle: Option<String>,
     /// Where the program's branches stand in the user's code, by the names of the calls.
     pub branches: BTreeMap<String, String>,
@@ -50,7 +50,7 @@ pub struct Case {
     pub name: String,
     /// The user inputs in the program's order, with the program's names.
     pub inputs: Vec<(String, LazyTensor)>,
-    /// What must come out; `None` where only the inputs are known.
+    /// The expected outputs; `None` where only the inputs are known.
     pub expected: Option<Expected>,
     /// Where that comes from.
     pub source: Source,
@@ -111,7 +111,7 @@ pub struct Expected {
     pub outputs: Vec<LazyTensor>,
     /// Their names in the program; empty where they have none.
     pub names: Vec<String>,
-    /// What the call mutates, by fully qualified name or placeholder.
+    /// The mutated values, by fully qualified name or placeholder.
     pub states: Vec<(String, LazyTensor)>,
     /// Whether random numbers were drawn: the values are not the ones to expect, types and shapes are.
     pub random: bool,
@@ -126,7 +126,7 @@ pub struct Expected {
 pub struct Floors {
     /// Of the outputs, in order.
     pub outputs: Vec<Option<Floor>>,
-    /// Of what the call mutates, by name.
+    /// Of mutated values, by name.
     pub states: Vec<(String, Option<Floor>)>,
 }
 
@@ -200,7 +200,7 @@ impl Against {
         Self::recorded(file.bytes(), &mapped, &path.display().to_string())
     }
 
-    /// Reads what a sidecar would hold.
+    /// Reads the tensors of a sidecar.
     ///
     /// # Errors
     /// `OP704` when that is not expected values.

@@ -25,10 +25,10 @@ const EXPLAINED: f64 = 8.0;
 const CREDIBLE: f64 = 10.0;
 
 /// How many elements the inputs of a call have before sums over them count. PyTorch sums by pairs and other runtimes in
-/// order, whose error grows with the square root of what is summed; up to 125 times the noise was seen of a million.
+/// order, whose error grows with the square root of the number of terms; up to 125 times the noise for a million.
 const LONG: f64 = 65536.0;
 
-/// The noise of an output, and what it allows.
+/// The noise of an output, and the tolerance that follows.
 #[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Floor {
     /// The largest distance of an element from that of float64, at least half a unit in the last place of the largest.
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!((floor.noise, floor.bound), (0.5, 0.5 * MULTIPLE));
         let long = Floor::between(&f32s(&[1.5]), &f64s(&[1.0]), 1 << 20).unwrap();
         assert_eq!((long.noise, long.bound), (0.5, 2.0 * MULTIPLE));
-        // What is exact by chance is still rounded.
+        // A value that is exact by chance is still rounded.
         let floor = Floor::between(&f32s(&[8.0, 1.0]), &f64s(&[8.0, 1.0]), 2).unwrap();
         assert_eq!(floor.noise, 4.0 * f64::from(f32::EPSILON));
         assert!(Floor::between(&f32s(&[f32::NAN]), &f64s(&[1.0]), 1).is_none());

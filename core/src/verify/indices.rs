@@ -1,4 +1,4 @@
-//! Inputs whose elements are places in another tensor: token ids, rows to select. What operators read as places
+//! Inputs whose elements are positions in another tensor: token ids, rows to select. What operators read as positions
 //! stands in the `index` facts of their schemas.
 
 use rustc_hash::FxHashMap;
@@ -8,7 +8,7 @@ use crate::registry::{Schema, Schemas, Term};
 use crate::sym::Dim;
 use crate::tensor::DType;
 
-/// The extents that the elements of each input of the program must stay below; inputs are counted.
+/// The sizes that the elements of each input of the program must stay below; inputs are counted.
 pub(super) fn extents(program: &Program, schemas: &Schemas) -> FxHashMap<usize, Vec<Dim>> {
     let mut finder = Finder { schemas, found: FxHashMap::default() };
     let inputs = program.body.inputs.iter().enumerate();
@@ -61,7 +61,7 @@ impl Finder<'_> {
     }
 }
 
-/// The values that hold places by `term`, and the extents in which they are.
+/// The values that hold positions by `term`, and the sizes in which they are.
 fn places(call: &Call, schema: &Schema, term: &Term, body: &Body) -> Vec<(Val, Dim)> {
     let named = |at: usize| term.args.get(at).and_then(|name| call.arg(name));
     let tensor = |arg: Option<&Arg>| {
@@ -79,7 +79,7 @@ fn places(call: &Call, schema: &Schema, term: &Term, body: &Body) -> Vec<(Val, D
             let extent = axis.and_then(|axis| into.shape.get(usize::try_from(axis).ok()?));
             named(0).and_then(Arg::as_value).zip(extent.copied()).into_iter().collect()
         }
-        // each(indices,tensor): the first of a list holds places on the first axis, and so on.
+        // each(indices,tensor): the first of a list holds positions on the first axis, and so on.
         "each" => {
             let Some(Arg::List(indices)) = named(0) else { return Vec::new() };
             let is_mask = |arg: &Arg| tensor(Some(arg)).is_some_and(|ty| ty.dtype == DType::Bool);

@@ -1,4 +1,4 @@
-//! Whether what comes out of a call is what must.
+//! Judges the outputs of a call.
 
 use rustc_hash::FxHashMap;
 
@@ -23,7 +23,7 @@ type Wanted<'a> = (&'a LazyTensor, Option<Floor>);
 
 /// An output whose integers differ from the expected ones.
 struct Doubtful<'a> {
-    /// The place of the output in the model.
+    /// The position of the output in the model.
     place: usize,
     got: Vec<u8>,
     /// The keys of the program's output, if it holds indices.
@@ -42,7 +42,7 @@ pub(super) struct Judge<'a> {
     position: usize,
     /// Integers that differ, which may be indices of equal elements.
     doubtful: Vec<Doubtful<'a>>,
-    /// What is expected of each output.
+    /// The expectation for each output.
     wanted: Vec<Option<&'a LazyTensor>>,
     pub(super) outputs: Vec<OutputReport>,
     /// Whether the model's own check refuses the sizes.
@@ -273,7 +273,7 @@ impl<'a> Judge<'a> {
         (found.max_abs <= step + rounding).then_some(step)
     }
 
-    /// What disagrees with the model's own declaration of the output.
+    /// The contradiction of the model's own declaration of the output.
     fn undeclared(&mut self, name: &str, dtype: Option<DType>, shape: &[i64]) -> Option<String> {
         let port = self.signature.outputs.iter().find(|port| port.name == name)?;
         if port.dtype.is_some() && port.dtype != dtype {
@@ -360,7 +360,7 @@ impl<'a> Judge<'a> {
         })
     }
 
-    /// What the program gives and the model does not.
+    /// The outputs of the program that the model lacks.
     pub(super) fn missing(&self) -> Option<String> {
         let expected = self.case.expected.as_ref()?;
         let dropped = |name: &str| self.signature.dropped.iter().any(|state| state.name == name);

@@ -1,4 +1,4 @@
-//! The host's side of `measure` of `executor/1`: what a runtime finds where its results are.
+//! The host's side of `measure` of `executor/1`: differences that a runtime measures where its results are.
 
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,7 +11,7 @@ use super::executor::Feed;
 use crate::compare::{Difference, Spread, Tolerance, extents, stated, text};
 use crate::diagnose::{Code, Diagnostic};
 
-/// What takes the findings of one run.
+/// The receiver of the measurements of one run.
 pub(super) struct Measuring<'a> {
     plugin: &'static str,
     expected: &'a [Feed<'a>],
@@ -19,7 +19,7 @@ pub(super) struct Measuring<'a> {
     problem: Option<Diagnostic>,
 }
 
-/// What a plugin states of a result, borrowed from it.
+/// A plugin's measurement of a result, borrowed from it.
 struct ReportedMetrics<'a> {
     name: &'a str,
     metrics: &'a MetricsRecord,
@@ -28,7 +28,7 @@ struct ReportedMetrics<'a> {
 }
 
 impl<'a> Measuring<'a> {
-    /// Takes what `plugin` finds of its results beside those of `expected`.
+    /// Receives `plugin`'s measurements of its results against `expected`.
     pub(super) fn new(
         plugin: &'static str,
         expected: &'a [Feed<'a>],
@@ -37,7 +37,7 @@ impl<'a> Measuring<'a> {
         Self { plugin, expected, take, problem: None }
     }
 
-    /// What the plugin is given.
+    /// The arguments of the plugin.
     pub(super) fn meter(&mut self) -> Meter {
         Meter { receiver: std::ptr::from_mut(self).cast::<c_void>(), found: on_found }
     }
@@ -45,7 +45,7 @@ impl<'a> Measuring<'a> {
     /// Whether all that was stated can be.
     ///
     /// # Errors
-    /// [`Code::PLUGIN_CONTRACT`] for what cannot.
+    /// [`Code::PLUGIN_CONTRACT`] for impossible ones.
     pub(super) fn end(self) -> Result<(), Diagnostic> {
         self.problem.map_or(Ok(()), Err)
     }
@@ -71,7 +71,7 @@ impl<'a> Measuring<'a> {
     }
 }
 
-/// What the records say.
+/// The measurements in the records.
 fn read<'a>(
     name: RStr<'a>,
     metrics: &'a MetricsRecord,

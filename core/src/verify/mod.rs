@@ -1,4 +1,4 @@
-//! Runs a written model on recorded and drawn calls and judges what comes out.
+//! Runs a written model on recorded and generated calls and judges the outputs.
 
 mod bind;
 mod branches;

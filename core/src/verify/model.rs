@@ -29,7 +29,7 @@ impl Against {
     /// allow.
     ///
     /// # Errors
-    /// `OP710` for an input whose type is not declared, or that is no tensor, and for a rule that fits none.
+    /// `OP710` for an input whose type is not declared, or that is not a tensor, and for a rule that fits none.
     pub fn of_model(path: &Path, drawing: &Drawing) -> Result<Self, Diagnostic> {
         let file = OnnxFile::open(path)?;
         let signature = Signature::of(&file)?;
@@ -39,7 +39,8 @@ impl Against {
         let samples = required
             .map(|port| {
                 let sample = sample(&mut symbols, port).ok_or_else(|| {
-                    let message = format!("the input `{}`: {} cannot be drawn", port.name, port.type_text());
+                    let message =
+                        format!("the input `{}`: {} cannot be generated", port.name, port.type_text());
                     Diagnostic::error(Code::RUN_INPUT, message).help("give values for it: --inputs FILE")
                 })?;
                 let within = tables.get(port.name.as_str()).copied().map(Dim::Const);
@@ -80,7 +81,7 @@ fn sample(symbols: &mut Symbols, port: &Port) -> Option<Sample> {
     Some(Sample { name: port.name.clone(), dims, number: None, tensor, within: Vec::new(), made: true })
 }
 
-/// The extents that the elements of inputs stay below, by the names of the inputs: those of weights from which a
+/// The sizes that the elements of inputs stay below, by the names of the inputs: those of weights from which a
 /// `Gather` takes what they point to.
 fn tables(graph: &GraphProto) -> FxHashMap<&str, i64> {
     let weights: FxHashMap<&str, &[i64]> =
@@ -109,7 +110,7 @@ fn tables(graph: &GraphProto) -> FxHashMap<&str, i64> {
     found
 }
 
-/// The indices of a `Gather` from a weight, and the extent that they stay below.
+/// The indices of a `Gather` from a weight, and the size that they stay below.
 fn gathered<'n>(node: &'n NodeProto, weights: &FxHashMap<&str, &[i64]>) -> Option<(&'n str, i64)> {
     if ![op::Gather, op::GatherElements].contains(&node.op_type()) {
         return None;

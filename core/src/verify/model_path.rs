@@ -9,7 +9,7 @@ use crate::diagnose::{Code, Diagnostic};
 #[derive(Debug)]
 pub(super) struct ModelPath {
     text: String,
-    /// What a path through `/proc` leads through.
+    /// The owner of a path through `/proc`.
     _open: Option<File>,
 }
 
@@ -19,7 +19,7 @@ impl ModelPath {
     /// itself, and has none.
     ///
     /// # Errors
-    /// `OP702` when the path is no text and the system has no way around it.
+    /// `OP702` when the path is not a text and the system has no way around it.
     pub(super) fn of(path: &Path) -> Result<Self, Diagnostic> {
         if let Some(text) = path.to_str() {
             return Ok(Self { text: text.to_owned(), _open: None });

@@ -1,7 +1,7 @@
 //! The narrowest floating-point type that an output was rounded to on its way.
 //!
 //! A float32 output of a bfloat16 region, such as one under autocast, is as exact as bfloat16, and runtimes round in
-//! such regions at other places than PyTorch does.
+//! such regions at other positions than PyTorch does.
 
 use rustc_hash::FxHashSet;
 

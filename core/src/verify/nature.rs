@@ -1,11 +1,11 @@
-//! What the values of an output are like, whatever they should be: two tensors that agree may both be worthless.
+//! Properties of the values of an output, whatever the expected ones: two tensors that agree may both be worthless.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::tensor::DType;
 
-/// What the elements of a tensor are like. Complex numbers are two elements.
+/// Properties of the elements of a tensor. Complex numbers are two elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Nature {
     /// How many there are.
@@ -74,7 +74,7 @@ fn patterns(bytes: &[u8], size: usize) -> Nature {
 /// How many elements are of a kind.
 type Count = fn(&Nature) -> u64;
 
-/// What is to be said of an output and of what is expected of it: a sentence for each peculiarity of either.
+/// A sentence for each peculiarity of an output or of its expected values.
 pub(super) fn remarks(got: &Nature, expected: Option<&Nature>) -> Vec<String> {
     let of = |count: Count| (count(got), expected.map_or(0, count));
     let mut said = Vec::new();

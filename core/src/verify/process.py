@@ -28,7 +28,7 @@ CHUNK = 1 << 20
 PR_SET_PDEATHSIG = 1
 
 ANSWERS = os.dup(1)
-# What others print is not an answer.
+# The output of other code is not an answer.
 os.dup2(2, 1)
 
 

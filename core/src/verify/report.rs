@@ -1,4 +1,4 @@
-//! What a verification found, as data.
+//! The results of a verification, as data.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,17 +13,17 @@ use crate::diagnose::{Code, Diagnostic, Severity};
 /// The outcome of running a model on every case.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Verification {
-    /// What ran the model.
+    /// The runtime of the model.
     pub executor: String,
-    /// What ran the program, where it was run for this verification.
+    /// The runtime of the program, where it was run for this verification.
     pub torch: Option<String>,
     /// Whether outputs were compared with expected values; else only that the model runs, and that
-    /// what comes out has the declared element types and shapes.
+    /// the outputs have the declared element types and shapes.
     pub values_compared: bool,
     /// Whether that only measures how far they are from each other, since weights were changed on
     /// purpose: element types and shapes are judged, values are not.
     pub measured: bool,
-    /// What the values were compared by.
+    /// The tool that compared the values.
     pub tolerance: Judged,
     /// The executor whose values are expected where nothing else is: where that is `executor` itself, they are not held
     /// against it.
@@ -56,9 +56,9 @@ pub enum Judged {
 pub struct CaseReport {
     /// The name of the case.
     pub name: String,
-    /// What was fed.
+    /// The inputs.
     pub inputs: Vec<TensorReport>,
-    /// What came out.
+    /// The outputs.
     pub outputs: Vec<OutputReport>,
     /// Why the call itself failed.
     pub error: Option<String>,
@@ -93,12 +93,12 @@ pub struct TensorReport {
 /// The outcome for one output.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct OutputReport {
-    /// The name and type of what came out.
+    /// The name and type of the output.
     #[serde(flatten)]
     pub tensor: TensorReport,
     /// The name of the state whose next value this is.
     pub state: Option<String>,
-    /// What is wrong with it.
+    /// The fault.
     pub problem: Option<String>,
     /// How the values compare, where there are expected ones of the same type and shape.
     pub difference: Option<Difference>,
@@ -108,11 +108,11 @@ pub struct OutputReport {
     /// tolerance of the type does not accept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub floor: Option<Floor>,
-    /// What the values are like.
+    /// Properties of the values.
     pub got: Nature,
-    /// What the expected values are like.
+    /// Properties of the expected values.
     pub wanted: Option<Nature>,
-    /// What is peculiar about either.
+    /// Peculiarities of either.
     pub remarks: Vec<String>,
 }
 
@@ -259,14 +259,14 @@ impl Verification {
         }
         let tried = self.cases.iter().filter(|case| case.refused.is_none()).count();
         let message = format!(
-            "tried {tried} of {} calls: the program refuses every call of another size that was drawn",
+            "tried {tried} of {} calls: the program refuses every generated call of another size",
             self.cases.len()
         );
         let help = "see the notes for the line that fixes the size, or give calls that the program takes: `--inputs FILE`";
         Some(Diagnostic::warning(Code::VERIFY_EXPECTED, message).help(help))
     }
 
-    /// A note about branches that no case is known to have entered: nothing is known of what they compute.
+    /// A note about branches that no case is known to have entered: nothing is known of their results.
     fn unseen(&self) -> Option<Diagnostic> {
         let branch = |branch: &NotEntered| {
             let NotEntered { name, place, when } = branch;
@@ -392,18 +392,19 @@ impl CaseReport {
 
     fn diagnostic(&self) -> Option<Diagnostic> {
         if let Some(why) = &self.refused {
-            let message = format!("case {} was not tried: the program itself refuses it: {why}", self.name);
+            let message = format!("case {} was not tried: the program refuses it: {why}", self.name);
             return Some(self.fed(Diagnostic::error(Code::VERIFY_EXPECTED, message)));
         }
         if let Some(error) = &self.error {
             if self.is_refused_here() {
                 let message = format!("case {} was not compared: {error}", self.name);
-                let note = "it was drawn, another executor runs it, and nothing shows that the program itself takes it";
+                let note =
+                    "it was generated, another executor runs it, and it may be invalid for the program";
                 return Some(self.fed(Diagnostic::error(Code::VERIFY_EXPECTED, message).note(note)));
             }
             if self.not_tried() {
                 let message = format!("case {} was not tried: {error}", self.name);
-                let note = "it was drawn, and nothing shows that the program itself takes it";
+                let note = "it was generated, and may be invalid for the program";
                 return Some(self.fed(Diagnostic::error(Code::VERIFY_EXPECTED, message).note(note)));
             }
             let message = format!("case {}: {error}", self.name);

@@ -17,7 +17,7 @@ use crate::diagnose::{Code, Diagnostic};
 use crate::ir::import::check_calls;
 use crate::onnx::{CHANGED_KEY, OnnxFile};
 
-/// What the user chose.
+/// The user's choices.
 #[derive(Clone, Copy, Default)]
 pub struct Options<'c> {
     /// Replaces the relative tolerance of floating-point outputs.
@@ -27,7 +27,7 @@ pub struct Options<'c> {
     /// The plugin that compares; without one, the host does.
     pub comparer: Option<&'c Chosen>,
     /// The weights are not those that the expected values were computed with: how far values are from
-    /// them is found out, and is no mistake.
+    /// them is found out, and is not a mistake.
     pub measure: bool,
     /// The tolerance of an output follows from the noise of its computation, where that is known.
     pub auto: bool,
@@ -56,7 +56,7 @@ pub fn verify(
     run(runtime, path, against, options, None, progress)
 }
 
-/// [`verify`] that hands over what comes out of each call, by its number.
+/// [`verify`] that returns the outputs of each call, by its number.
 pub(super) fn run(
     runtime: &Runtime,
     path: &Path,
@@ -90,7 +90,7 @@ pub(super) fn run(
     let mut session = load(runtime, path, &signature, &mut branches)?;
     let written = Written::new(path);
     let mut cases = Vec::with_capacity(against.cases.len());
-    // What the call before left, and whether it did.
+    // The states after the call before, if it ran.
     let (mut kept, mut stands) = (States::default(), false);
     for (number, case) in against.cases.iter().chain(&made).enumerate() {
         if let Some(why) = other_size(fixed, case) {
@@ -106,7 +106,7 @@ pub(super) fn run(
             continue;
         }
         if case.refused.is_some() {
-            // What the program does not take says nothing about the model.
+            // A call that the program refuses shows nothing about the model.
             cases.push(CaseReport::refused(case));
             stands = false;
             continue;

@@ -19,20 +19,20 @@ const HEADROOM: i64 = 3;
 pub(super) struct Sample {
     /// The program's name for the input.
     pub name: String,
-    /// The stated extents of a tensor, over the program's symbols.
+    /// The stated sizes of a tensor, over the program's symbols.
     pub dims: Vec<Dim>,
     /// The expression that a symbolic number equals.
     pub number: Option<Dim>,
     /// The recorded value.
     pub tensor: LazyTensor,
-    /// The extents that its elements stay below, where they are places in other tensors.
+    /// The sizes that its elements stay below, where they are positions in other tensors.
     pub within: Vec<Dim>,
     /// Whether the value was made up, and only its type is known.
     pub made: bool,
 }
 
 impl Sample {
-    /// The smallest extent that its elements stay below, at these sizes.
+    /// The smallest size that its elements stay below, at these sizes.
     pub(super) fn limit(&self, symbols: &Symbols, sizes: &[(SymId, i64)]) -> Option<i64> {
         let size = |id: SymId| sizes.iter().find(|(symbol, _)| *symbol == id).map(|(_, size)| *size);
         self.within.iter().filter_map(|extent| symbols.eval(*extent, &size)).min()
@@ -108,7 +108,7 @@ fn follow(traced: &[(SymId, i64)], wanted: &[(SymId, i64)], sizes: &mut Sizes) -
     any
 }
 
-/// The recorded value of every symbol that is the whole extent of some axis.
+/// The recorded value of every symbol that is the whole size of some axis.
 pub(super) fn traced_sizes(symbols: &Symbols, samples: &[Sample]) -> Vec<(SymId, i64)> {
     let mut sizes: Vec<(SymId, i64)> = Vec::new();
     let mut bind = |dim: Dim, size: i64| {
@@ -126,7 +126,7 @@ pub(super) fn traced_sizes(symbols: &Symbols, samples: &[Sample]) -> Vec<(SymId,
             bind(dim, value);
         }
     }
-    // What only appears inside expressions has its hint.
+    // Symbols that only appear inside expressions have their hints.
     for (id, symbol) in symbols.iter() {
         if let Some(hint) = symbol.hint
             && !sizes.iter().any(|(known, _)| *known == id)

@@ -33,7 +33,7 @@ pub struct Selection {
 impl Selection {
     /// How far two keys may be apart, relative to the larger one, where `rtol` is the user's choice for values.
     ///
-    /// Tolerances of values are no measure: in a lane of many keys that are close to each other, they would accept
+    /// Tolerances of values are not a measure: in a lane of many keys that are close to each other, they would accept
     /// an index that is off by one.
     pub(super) fn allowed(&self, rtol: Option<f64>) -> f64 {
         let rounding = match self.keys.dtype {
@@ -71,7 +71,7 @@ impl Selection {
             let index = usize::try_from(index).ok().filter(|index| *index < extent)?;
             lane.checked_mul(extent)?.checked_add(index)
         };
-        // The places of the keys that both sides select, by lane.
+        // The positions of the keys that both sides select, by lane.
         let mut selected: FxHashMap<usize, (Vec<usize>, Vec<usize>)> = FxHashMap::default();
         for ((lane, wanted), got) in lanes.iter().zip(&wanted).zip(&got) {
             let lane = usize::try_from(*lane).ok().filter(|lane| *lane < rows)?;

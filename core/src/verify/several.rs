@@ -17,9 +17,9 @@ use crate::ops::{Traits, traits_of};
 use crate::tensor::LazyTensor;
 
 impl Against {
-    /// Runs the model at `path` on every call, and expects what comes out where nothing else is expected of a call.
+    /// Runs the model at `path` on every call, whose outputs are expected where a call has no expected values.
     ///
-    /// Returns what `runtime` itself was found to do where something was expected of it.
+    /// Returns the findings about `runtime` itself where values were expected.
     ///
     /// # Errors
     /// As [`verify`](super::verify).
@@ -46,7 +46,7 @@ impl Against {
         Ok(found)
     }
 
-    /// Whether nothing says what some call must give.
+    /// Whether some call has no expected values.
     pub fn lacks_values(&self) -> bool {
         self.cases.iter().any(|case| case.expected.is_none() && case.refused.is_none())
     }
@@ -82,7 +82,7 @@ pub(super) fn draws(file: &OnnxFile) -> bool {
     main.chain(inner(file)).any(is_random)
 }
 
-/// What comes out of a call, as what is expected of others.
+/// The outputs of a call, as the expected values of others.
 #[derive(Default)]
 pub(super) struct Recorder {
     /// Whether random numbers may have been drawn.

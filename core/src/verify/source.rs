@@ -27,7 +27,7 @@ impl Against {
     /// Returns the calls and the file that they come from.
     ///
     /// # Errors
-    /// `OP704` when there are no calls, and what reading the file gives.
+    /// `OP704` when there are no calls, and errors of reading the file.
     pub fn open(
         path: &Path,
         schemas: &Schemas,
@@ -45,7 +45,7 @@ impl Against {
                 match Self::of_archive(&archive, schemas, drawing) {
                     Ok(drawn) => recorded.add_drawn(drawn),
                     Err(report) if drawing.by_rule() => return Err(report),
-                    // What cannot be drawn from is not what the user asked about.
+                    // The user did not ask about inputs without a rule.
                     Err(_) => {}
                 }
                 recorded.locate(&archive.program);
@@ -78,11 +78,11 @@ impl Against {
         self.branches = branches::places(program);
     }
 
-    /// Calls made from the inputs that an archive records. What `schemas` say of its operators tells which
+    /// Calls made from the inputs that an archive records. The `schemas` of its operators state which
     /// sizes must be equal.
     ///
     /// # Errors
-    /// `OP704` when it records none or they cannot be fed, what reading them gives, and `OP710` for a rule that
+    /// `OP704` when it records none or they cannot be fed, errors of reading them, and `OP710` for a rule that
     /// fits no input.
     pub fn of_archive(archive: &Archive, schemas: &Schemas, drawing: &Drawing) -> Result<Self, Report> {
         let nothing = || {
@@ -95,7 +95,7 @@ impl Against {
     }
 
     /// Calls made from `call`, which states the inputs of `program` by their names, as [`of_archive`](Self::of_archive)
-    /// makes them from recorded ones. What `schemas` say of its operators tells which sizes must be equal.
+    /// makes them from recorded ones. The `schemas` of its operators state which sizes must be equal.
     ///
     /// # Errors
     /// `OP704` where the call is not one of the program, and `OP710` for a rule that fits no input.
@@ -113,7 +113,7 @@ impl Against {
         Self::of_values(program, schemas, inputs.filter_map(value).collect(), drawing)
     }
 
-    /// Calls made from values of the inputs at some places.
+    /// Calls made from values of the inputs at some positions.
     fn of_values(
         program: &Program,
         schemas: &Schemas,
@@ -149,7 +149,7 @@ impl Against {
     }
 }
 
-/// What all values of the main graph of `program` take at some sizes, in bytes. Those about which nothing is known are
+/// The bytes of all values of the main graph of `program` at some sizes. Those about which nothing is known are
 /// left out.
 pub(super) fn cost(program: &Program) -> impl Fn(&Sizes) -> Option<u64> {
     let all: Vec<(DType, &[Dim])> = program
@@ -175,7 +175,7 @@ fn archive_of(sidecar: &Path) -> Option<PathBuf> {
     Some(sidecar.with_file_name(format!("{stem}.pt2"))).filter(|path| path.is_file())
 }
 
-/// What the program states about an input; `None` for one that was specialised to a constant.
+/// The program's statement about an input; `None` for one that was specialised to a constant.
 fn stated(program: &Program, place: usize) -> Option<&Value> {
     program.body.values.find(program.body.inputs.get(place)?.as_value()?)
 }

@@ -25,7 +25,7 @@ pub(super) fn sort(graph: &Graph, opset: i64, mut value: ValueId) -> Option<(Nod
     }
 }
 
-/// Whether `value` is what the sort `node` gives as its values, as they are, or what its indices select.
+/// Whether `value` is the values of the sort `node`, or the elements that its indices select.
 pub(super) fn is_sorted_by(graph: &Graph, value: ValueId, node: NodeId) -> bool {
     let Def::Node(id, 0) = graph.values[value].def else { return false };
     let selected = || {

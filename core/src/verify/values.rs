@@ -1,6 +1,6 @@
-//! Other values for recorded inputs, so that what depends on them is seen to: branches, lookups, comparisons.
+//! Other values for recorded inputs, to test branches, lookups and comparisons that depend on them.
 //!
-//! What is drawn depends on the recorded values alone, so that every run draws the same.
+//! Generated values depend on the recorded values alone, so that every run draws the same.
 
 use crate::random::Random;
 use crate::sym::{SymId, Symbols};
@@ -18,9 +18,9 @@ fn below(random: &mut Random, end: i64) -> i64 {
 /// Which values change.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Change {
-    /// Truth values are inverted, places are drawn, numbers change their sign where the program `branches` on them.
+    /// Truth values are inverted, positions are drawn, numbers change their sign where the program `branches` on them.
     Other { branches: bool },
-    /// Integers that are no places move on, and every second truth value is inverted.
+    /// Integers that are not positions move on, and every second truth value is inverted.
     Moved,
     /// Single integers change their sign.
     Negated,
@@ -169,7 +169,7 @@ fn encoder(dtype: DType) -> Option<fn(f64) -> Vec<u8>> {
 }
 
 /// A tensor of another shape whose numbers have the mean and the variance of the recorded ones; `None` where these
-/// are no measurements: integers, masks, infinities. Repeated ones would give ties, which are resolved by chance.
+/// are not measurements: integers, masks, infinities. Repeated ones would give ties, which are resolved by chance.
 pub(super) fn alike(tensor: &LazyTensor, shape: &[u64], elements: u64, seed: u64) -> Option<LazyTensor> {
     let recorded = numbers(tensor)?;
     let several = recorded.first().is_some_and(|first| {
@@ -189,7 +189,7 @@ pub(super) fn alike(tensor: &LazyTensor, shape: &[u64], elements: u64, seed: u64
     Some(LazyTensor::inline(tensor.dtype, shape.to_vec(), bytes))
 }
 
-/// Places that stay below `limit`, at another size of what they point into.
+/// Places that stay below `limit`, at another size of the indexed axis.
 pub(super) fn within(tensor: LazyTensor, limit: Option<i64>) -> LazyTensor {
     let fit = |limit: i64| {
         let inside = |n: &mut i64| {

@@ -90,7 +90,7 @@ pub fn quantiser(host: &Host, wanted: &QuantiserName) -> Result<Found, Diagnosti
 }
 
 impl Found {
-    /// The quantiser for one weight: its name, and the extents of it as a matrix, outputs first.
+    /// The quantiser for one weight: its name, and the sizes of it as a matrix, outputs first.
     pub fn of(&self, weight: &str, [rows, columns]: [u64; 2]) -> SharedQuantiser {
         let name = format!("{}/{}", self.table.plugin, self.entry.name.validated());
         SharedQuantiser::new(Choosing { found: self.clone(), name, weight: weight.to_owned(), rows, columns })

@@ -1,4 +1,4 @@
-//! Converts a program from Rust, and publishes the model when it computes what the program does:
+//! Converts a program from Rust, and publishes the model when it agrees with the program:
 //! `cargo run -- IN.pt2 OUT.onnx`.
 
 use onnxport_core::{Conversion, Host, Runtime, VerifyOptions, WriteOptions};

@@ -1,12 +1,12 @@
 //! Convolutions over images as products of matrices.
 //!
-//! The product is `weight[O, C * K] x columns[N, C * K, L]`, with `K` places of the kernel and `L` places of
-//! the result. A column holds what one window sees: the places of the kernel are slices of the (padded)
+//! The product is `weight[O, C * K] x columns[N, C * K, L]`, with `K` positions of the kernel and `L` positions of
+//! the result. A column holds the elements of one window: the positions of the kernel are slices of the (padded)
 //! input, stacked. Grouped convolutions have one more axis, `G`, in front of `O / G` and `C / G`.
 
 use onnxport_sdk::prelude::*;
 
-/// Every convolution over images of known extents becomes a product of matrices.
+/// Every convolution over images of known sizes becomes a product of matrices.
 #[pass(class = bounded(relative = 1e-5))]
 fn conv_to_matmul(cx: &Edit<'_>) -> Res<()> {
     for node in cx.graph().nodes() {
@@ -21,7 +21,7 @@ fn conv_to_matmul(cx: &Edit<'_>) -> Res<()> {
     Ok(())
 }
 
-/// A convolution, all extents known but that of the batch.
+/// A convolution, all sizes known but that of the batch.
 struct Conv<'h> {
     node: NodeRef<'h>,
     input: ValueRef<'h>,
@@ -62,7 +62,7 @@ impl<'h> Conv<'h> {
         }
         let kernel = weight.extents().filter(|w| w.len() == 4).ok_or("the kernel is not two-dimensional")?;
         let list = |name: &str, otherwise: Vec<i64>| node.ints(name).unwrap_or(otherwise);
-        let pair = |name| list(name, vec![1, 1]).try_into().map_err(|_| format!("`{name}` is no pair"));
+        let pair = |name| list(name, vec![1, 1]).try_into().map_err(|_| format!("`{name}` is not a pair"));
         let pads = match node.str("auto_pad").as_deref() {
             Some("NOTSET") => list("pads", vec![0; 4]),
             Some("VALID") => vec![0; 4],

@@ -239,7 +239,7 @@ impl<'a> RStr<'a> {
     pub fn message(self) -> Cow<'a, str> {
         let bytes = match self.bytes.get() {
             Ok(bytes) => bytes,
-            Err(malformed) => return Cow::Owned(format!("({malformed} in place of a message)")),
+            Err(malformed) => return Cow::Owned(format!("({malformed} instead of a message)")),
         };
         match bytes.get(..MAX_MESSAGE) {
             None => String::from_utf8_lossy(bytes),

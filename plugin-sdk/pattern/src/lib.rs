@@ -149,16 +149,16 @@ pub enum Value {
     Floats(Vec<f32>),
 }
 
-/// An extent, or several.
+/// A size, or several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Dim {
-    /// `_`: any extent.
+    /// `_`: any size.
     Any,
     /// `..`: any number of axes.
     Rest,
-    /// This extent.
+    /// This size.
     Number(u64),
-    /// A known extent, bound to a name.
+    /// A known size, bound to a name.
     Variable(Name),
 }
 

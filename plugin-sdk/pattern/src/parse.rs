@@ -245,7 +245,7 @@ impl<'a> Parser<'a> {
     fn arguments(&mut self, node: &mut Node) -> Read<()> {
         while !self.eat(")") {
             if node.open {
-                return self.fail("`..` stands last");
+                return self.fail("`..` must be last");
             }
             if self.eat("..") {
                 node.open = true;
@@ -349,7 +349,7 @@ impl<'a> Parser<'a> {
                 _ => Dim::Variable(self.name()?),
             };
             if dim == Dim::Rest && dims.contains(&dim) {
-                return self.fail("`..` stands once in a shape");
+                return self.fail("a shape has at most one `..`");
             }
             dims.push(dim);
             if !self.eat(",") {

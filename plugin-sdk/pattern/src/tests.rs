@@ -62,7 +62,7 @@ fn extents_are_read() {
     let Term::Node(node) = &pattern.roots[0].term else { panic!("a node") };
     let Some([Dim::Variable(n), Dim::Number(3), Dim::Any, Dim::Rest]) = node.operands[0].shape.as_deref()
     else {
-        panic!("four extents")
+        panic!("four sizes")
     };
     assert_eq!(n.text, "N");
 }
@@ -76,11 +76,11 @@ fn errors_name_the_token() {
         ("let p = A(x); q", "Some(14): a root is an operator"),
         ("A(x) B", "Some(5): expected the end of the pattern"),
         ("A(x", "None: expected `)`"),
-        ("A(x, .. , y)", "Some(10): `..` stands last"),
+        ("A(x, .. , y)", "Some(10): `..` must be last"),
         ("A(a = 1, x)", "Some(9): operands must come before attributes"),
         ("A(x, a = [b])", "Some(10): expected a number"),
         ("A(x, 1e)", "Some(5): expected a number"),
-        ("A(x: [.., 2, ..])", "Some(15): `..` stands once in a shape"),
+        ("A(x: [.., 2, ..])", "Some(15): a shape has at most one `..`"),
         ("commutative A(x)", "Some(12): a commutative operator has two operands"),
         ("maybe A()", "Some(6): an operator that may be missing has an operand"),
         ("wrong A(x)", "Some(0): a root is an operator"),

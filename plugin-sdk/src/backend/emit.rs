@@ -104,7 +104,7 @@ impl<'r, 'h> Emit<'r, 'h> {
         self
     }
 
-    /// Adds outputs of the element types and extents of these values.
+    /// Adds outputs of the element types and sizes of these values.
     pub fn outputs_like(mut self, values: &[ValueRef<'_>]) -> Self {
         self.outputs.extend(values.iter().map(|value| value.fact()));
         self

@@ -168,7 +168,7 @@ impl Op {
         Self { layout, ..self }
     }
 
-    /// Extents may be expressions over symbols, or unknown.
+    /// Sizes may be expressions over symbols, or unknown.
     #[must_use]
     pub fn dynamic(self) -> Self {
         Self { flags: self.flags | op_flags::DYNAMIC, ..self }

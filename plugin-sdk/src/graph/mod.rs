@@ -107,17 +107,17 @@ impl<'h> GraphView<'h> {
         outputs.into_iter().enumerate().map(|(index, value)| (name(index), value)).collect()
     }
 
-    /// The bounds of an extent.
+    /// The bounds of a size.
     pub fn dim_range(self, dim: Dim) -> Range {
         let record = (self.host().dim_range)(self.cx(), dim.record());
         Range { min: record.min, max: record.max }
     }
 
-    /// An extent as text, `s0` or `2*batch + 1`; `?` for an unknown one.
+    /// A size as text, `s0` or `2*batch + 1`; `?` for an unknown one.
     pub fn dim_text(self, dim: Dim) -> String {
         let mut text = RStr::from_str("");
         let answer = (self.host().dim_text)(self.cx(), dim.record(), &mut text);
-        self.expect(answer, "an extent");
+        self.expect(answer, "a size");
         text.lent().to_owned()
     }
 

@@ -53,7 +53,7 @@ impl<'h> ValueRef<'h> {
         self.view().name.lent().to_owned()
     }
 
-    /// The element type and the extents, as far as they are known.
+    /// The element type and the sizes, as far as they are known.
     pub fn fact(self) -> Fact {
         let view = self.view();
         let dims = || view.dims.lent().iter().copied().map(Dim::from_record).collect();
@@ -65,12 +65,12 @@ impl<'h> ValueRef<'h> {
         DType::from_onnx(self.view().dtype)
     }
 
-    /// The extents, where the rank is known.
+    /// The sizes, where the rank is known.
     pub fn shape(self) -> Option<Vec<Dim>> {
         self.fact().shape
     }
 
-    /// The extents, where all of them are numbers.
+    /// The sizes, where all of them are numbers.
     pub fn extents(self) -> Option<Vec<i64>> {
         self.shape()?.into_iter().map(Dim::as_const).collect()
     }

@@ -79,7 +79,7 @@ impl<'h> Weight<'h> {
         self.extents(derive::RESHAPE, "reshaped", extents)
     }
 
-    /// Repeated along axes of extent 1 and new leading ones.
+    /// Repeated along axes of size 1 and new leading ones.
     #[must_use]
     pub fn expand(&self, extents: &[u64]) -> Self {
         self.extents(derive::EXPAND, "expanded", extents)
@@ -100,7 +100,7 @@ impl<'h> Weight<'h> {
     fn extents(&self, operation: u32, what: &str, extents: &[u64]) -> Self {
         match extents.iter().map(|extent| i64::try_from(*extent)).collect::<Result<Vec<_>, _>>() {
             Ok(extents) => self.then(operation, what, &extents),
-            Err(_) => Self(Err(Refusal::new("an extent of a weight is too large"))),
+            Err(_) => Self(Err(Refusal::new("a size of a weight is too large"))),
         }
     }
 

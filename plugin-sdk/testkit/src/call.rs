@@ -133,7 +133,7 @@ impl Call {
         self
     }
 
-    /// The bounds of a symbol, inclusive; an extent without bounds is 0 or more.
+    /// The bounds of a symbol, inclusive; a size without bounds is 0 or more.
     pub fn range(mut self, symbol: &str, min: i64, max: i64) -> Self {
         self.ranges.insert(symbol.to_owned(), (min, max));
         self

@@ -185,7 +185,7 @@ impl Outcome {
             }
         };
         let (Some(ours_spread), Some(their_spread)) = (&ours.spread, &theirs.spread) else {
-            self.failures.push(format!("{what}: how differences are spread is not said"));
+            self.failures.push(format!("{what}: the histogram of differences is missing"));
             return;
         };
         // Sums may be made in another order; the rest is exact.

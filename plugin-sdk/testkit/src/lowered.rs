@@ -32,7 +32,7 @@ impl Failure {
             Some(first) => {
                 Self { code: first.code, message: first.message, help: first.help.unwrap_or_default() }
             }
-            None => Self::setup("the host says nothing".to_owned()),
+            None => Self::setup("the host reports nothing".to_owned()),
         }
     }
 }

@@ -156,12 +156,12 @@ const STORED: u64 = 4096;
 /// The elements up to which a matrix of weights is stored.
 const WEIGHTS: i64 = 1 << 22;
 
-/// Whether a matrix of weights with these extents may be stored.
+/// Whether a matrix of weights with these sizes may be stored.
 pub(crate) fn is_storable(rows: i64, columns: i64) -> bool {
     rows.checked_mul(columns).is_some_and(|n| n <= WEIGHTS)
 }
 
-/// The extents as numbers if a tensor of this shape and type is small enough to be stored.
+/// The sizes as numbers if a tensor of this shape and type is small enough to be stored.
 pub(crate) fn small(shape: &[Dim], dtype: DType) -> Option<Vec<u64>> {
     let shape: Vec<u64> =
         shape.iter().map(|d| d.as_const().and_then(|n| u64::try_from(n).ok())).collect::<Option<_>>()?;

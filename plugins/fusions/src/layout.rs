@@ -42,6 +42,6 @@ fn are_blocks(deep: Option<ValueRef<'_>>, wide: Option<ValueRef<'_>>, extents: [
     match found {
         Some(true) if batch != Dim::Unknown => Ok(()),
         Some(_) => Err("the blocks are not those of the channels".into()),
-        None => Err("an extent is not known".into()),
+        None => Err("a size is not known".into()),
     }
 }

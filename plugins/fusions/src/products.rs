@@ -101,7 +101,7 @@ fn same_extents(a: ValueRef<'_>, b: ValueRef<'_>, left: &[char], right: &[char])
     for (name, extent) in left.iter().zip(&first) {
         let other = right.iter().zip(&second).find(|(other, _)| *other == name);
         if other.is_some_and(|(_, other)| other != extent || *extent == Dim::Unknown) {
-            return Err(format!("the extents of `{name}` may be different").into());
+            return Err(format!("the sizes of `{name}` may be different").into());
         }
     }
     Ok(())

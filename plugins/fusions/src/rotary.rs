@@ -41,7 +41,7 @@ fn is_faster(x: ValueRef<'_>) -> Res<()> {
     }
 }
 
-/// Whether `width` is half of the extent `whole` of the last axis, along which a value is divided in the middle and
+/// Whether `width` is half of the size `whole` of the last axis, along which a value is divided in the middle and
 /// joined again.
 fn rotates(
     [width, whole]: [Dim; 2],

@@ -85,7 +85,7 @@ fn written_out(x: ValueRef<'_>, groups: &Attribute) -> Res<()> {
     flat_extent(x, groups).map(drop)
 }
 
-/// The extent of one of `groups` of `x`, or -1 where the other extents of `[batch, groups, _]` tell it.
+/// The size of one of `groups` of `x`, or -1 where the other sizes of `[batch, groups, _]` tell it.
 fn flat_extent(x: ValueRef<'_>, groups: &Attribute) -> Res<i64> {
     let shape = x.shape().ok_or("a shape is not known")?;
     let [batch, behind @ ..] = shape.as_slice() else { return Err("it has no batch".into()) };
@@ -93,9 +93,9 @@ fn flat_extent(x: ValueRef<'_>, groups: &Attribute) -> Res<i64> {
         behind.iter().try_fold(1_i64, |product, extent| product.checked_mul(extent.as_const()?));
     match (behind, groups.int()) {
         (Some(behind), Some(groups)) if groups > 0 && behind % groups == 0 => Ok(behind / groups),
-        // Beside an extent of 0 the open one is anything.
+        // Beside a size of 0 the open one is anything.
         (None, _) if *batch != Dim::Unknown && x.graph().dim_range(*batch).min > 0 => Ok(-1),
-        _ => Err("the batch may be empty, and another extent is not known".into()),
+        _ => Err("the batch may be empty, and another size is not known".into()),
     }
 }
 

@@ -30,7 +30,7 @@ rules! {
         => firsts(cx, x, end, [axis, largest]).into_iter().nth(1).ok_or("there is nothing".into());
 }
 
-/// Whether the first places of those that were sorted along `axis` are kept, fewer than `[count, end]` says there were,
+/// Whether the first positions of those that were sorted along `axis` are kept, fewer than `[count, end]` says there were,
 /// and there are so many.
 fn keeps(x: ValueRef<'_>, axis: &Attribute, along: ValueRef<'_>, counts: [ValueRef<'_>; 2]) -> Res<()> {
     let rank = x.rank().ok_or("a rank is not known")? as i64;

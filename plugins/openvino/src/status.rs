@@ -42,7 +42,7 @@ impl Api {
             NOT_ALLOCATED => failure.help("use smaller inputs, or free memory"),
             _ if LACKING.iter().any(|text| reason.contains(text)) => failure.unsupported().help(JUDGE),
             _ => {
-                failure.help("`onnxport run MODEL --executor ort` tells whether ONNX Runtime takes the model")
+                failure.help("`onnxport run MODEL --executor ort` shows whether ONNX Runtime runs the model")
             }
         })
     }
@@ -50,7 +50,7 @@ impl Api {
     fn last_message(&self) -> Option<String> {
         // SAFETY: the function returns a copy of the last message, which is freed below.
         let message = unsafe { (self.ov_get_last_err_msg)() };
-        // SAFETY: as above; null is no text.
+        // SAFETY: as above; null is not a text.
         let said = unsafe { text(message) };
         if !message.is_null() {
             // SAFETY: the copy belongs to the caller, and is freed once.

@@ -136,7 +136,7 @@ fn create(api: &Api, number: c_int, dims: &[i64]) -> Result<Owned<Tensor>, Failu
     let mut dims = dims.to_vec();
     let shape = Shape { rank: dims.len() as i64, dims: dims.as_mut_ptr() };
     let mut tensor = ptr::null_mut();
-    // SAFETY: the shape has as many extents as it says, and the function copies them.
+    // SAFETY: the shape has as many sizes as it says, and the function copies them.
     api.check(unsafe { (api.ov_tensor_create)(number, shape, &raw mut tensor) }, "make a tensor")?;
     // SAFETY: the tensor was just made, and this is its function.
     unsafe { Owned::new(tensor, api.ov_tensor_free) }.ok_or_else(nothing)
@@ -171,7 +171,7 @@ fn shape(api: &Api, tensor: &Owned<Tensor>) -> Result<Vec<i64>, Failure> {
     let dims = if rank == 0 || shape.dims.is_null() {
         Vec::new()
     } else {
-        // SAFETY: the library says that so many extents are there.
+        // SAFETY: the library says that so many sizes are there.
         unsafe { std::slice::from_raw_parts(shape.dims, rank) }.to_vec()
     };
     // SAFETY: the struct was filled by the library, and is freed once.

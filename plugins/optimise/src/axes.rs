@@ -50,7 +50,7 @@ rules! {
         ) if keeps_shape(matched, x) => x;
 }
 
-/// The axes that a `Squeeze` drops. Runtimes do not agree on an empty list: some drop every axis of extent 1.
+/// The axes that a `Squeeze` drops. Runtimes do not agree on an empty list: some drop every axis of size 1.
 fn gone_axes(axes: ValueRef<'_>) -> Res<Vec<i64>> {
     let axes = ints(axes)?;
     if axes.is_empty() { Err("it names no axes to drop".into()) } else { Ok(axes) }

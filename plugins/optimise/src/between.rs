@@ -30,7 +30,7 @@ fn is_reshaped(value: ValueRef<'_>) -> Res<()> {
 }
 
 /// Whether the root is a `Reshape` from `from` to `to` that may give another shape than `to`: in place of a 0 it copies the
-/// extent of its operand. Where no more than one extent is 0, the copy is 0 as well, or the operator fails.
+/// size of its operand. Where no more than one size is 0, the copy is 0 as well, or the operator fails.
 fn copies_zero(cx: &Rewrite<'_>, from: &[Dim], to: &[Dim]) -> bool {
     let least = |dim: &Dim| dim.as_const().unwrap_or_else(|| cx.graph().dim_range(*dim).min);
     let empty: Vec<usize> =
@@ -62,7 +62,7 @@ fn within<'h>(cx: &Rewrite<'h>) -> Res<ValueRef<'h>> {
     let operands: Vec<Option<ValueRef<'h>>> =
         node.inputs().into_iter().map(|operand| operand.map(before).transpose()).collect::<Res<_>>()?;
     if copies_zero(cx, &between, &shape) {
-        return Err("an extent may be 0, in place of which the reshape copies another one".into());
+        return Err("a size may be 0, which the reshape replaces by a copied one".into());
     }
     if operands.iter().flatten().all(|operand| operand.shape().as_deref() != Some(&shape[..])) {
         return Err("no operand has the shape of the result".into());

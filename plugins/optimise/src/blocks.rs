@@ -30,7 +30,7 @@ struct Block {
     other: Range<usize>,
 }
 
-/// The finest division of `one` and `other`, shapes of the same elements, into blocks that is found: extents that are equal
+/// The finest division of `one` and `other`, shapes of the same elements, into blocks that is found: sizes that are equal
 /// at both ends, and numbers in between. In a tensor without elements no order can be wrong.
 fn blocks(one: &[Dim], other: &[Dim]) -> Res<Vec<Block>> {
     let front = one.iter().zip(other).take_while(|(a, b)| a == b).count();
@@ -153,7 +153,7 @@ fn joined<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, turn: NodeRef<'h>, perm: &Attri
             let sources = axes.get(block.one).unwrap_or_default();
             let start = sources.first().copied().ok_or("a block has no axes")?;
             let together = sources.iter().copied().eq(start..start + sources.len());
-            if together { Ok((start, block.other)) } else { Err("axes that are joined lie apart".into()) }
+            if together { Ok((start, block.other)) } else { Err("the joined axes are not adjacent".into()) }
         })
         .collect::<Res<_>>()?;
     blocks.sort_unstable_by_key(|(start, _)| *start);

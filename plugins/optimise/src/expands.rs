@@ -28,7 +28,7 @@ fn is_ones(repeats: ValueRef<'_>) -> Res<()> {
     if ints(repeats)?.iter().all(|count| *count == 1) { Ok(()) } else { Err("it repeats something".into()) }
 }
 
-/// Whether the elements of `shape` are the extents of the result, so that none of these comes from the operand.
+/// Whether the elements of `shape` are the sizes of the result, so that none of these comes from the operand.
 fn states_result(matched: &Matched<'_>, shape: ValueRef<'_>) -> Res<()> {
     let result = matched.root().output(0).ok_or("it makes nothing")?;
     if shape.contents().is_some_and(|stated| known(result).is_ok_and(|result| result == stated)) {
@@ -58,7 +58,7 @@ fn unexpanded<'h>(cx: &Rewrite<'h>) -> Res<ValueRef<'h>> {
     Err("the result gets its shape from the expansion".into())
 }
 
-/// The shape of `rank` axes to which all of these broadcast, where it is told by equal extents and ones.
+/// The shape of `rank` axes to which all of these broadcast, where it is told by equal sizes and ones.
 fn broadcast(shapes: &[Vec<Dim>], rank: usize) -> Option<Vec<Dim>> {
     let mut result = vec![Dim::Const(1); rank];
     if shapes.iter().map(Vec::len).max() != Some(rank) {

@@ -40,7 +40,7 @@ fn is_plain(pool: NodeRef<'_>) -> Res<()> {
     if pool.int("ceil_mode") != Some(0) || steps.iter().any(|step| *step != 1) {
         return Err("its windows have gaps, or reach beyond the padding".into());
     }
-    if pool.output(1).is_some() { Err("it tells places".into()) } else { Ok(()) }
+    if pool.output(1).is_some() { Err("it returns indices".into()) } else { Ok(()) }
 }
 
 /// Whether an average counts zeros around the image as it counts those of the image.
@@ -63,7 +63,7 @@ fn padded<'h>(
     by: [Option<ValueRef<'h>>; 2],
 ) -> Res<ValueRef<'h>> {
     if !matches!(node.str("auto_pad").as_deref(), Some("" | "NOTSET")) {
-        return Err("it pads by itself".into());
+        return Err("it has pads of its own".into());
     }
     if !x.dtype().is_some_and(DType::is_float) {
         return Err("it is not of floats".into());

@@ -65,8 +65,8 @@ fn picked<'h>(
     // The axis goes into the next one.
     shape.remove(at);
     let next = shape.get_mut(at).ok_or("the axis is the last one")?;
-    let width = next.as_const().filter(|width| *width > 0).ok_or("the next extent is not known")?;
-    *next = Dim::Const(width.checked_mul(indices.len() as i64).ok_or("the next extent is too large")?);
+    let width = next.as_const().filter(|width| *width > 0).ok_or("the next size is not known")?;
+    *next = Dim::Const(width.checked_mul(indices.len() as i64).ok_or("the next size is too large")?);
     let order: Vec<usize> = perm
         .iter()
         .filter(|source| **source != own)

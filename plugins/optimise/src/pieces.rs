@@ -35,7 +35,7 @@ fn has_one_part(matched: &Matched<'_>) -> Res<()> {
     if matched.root().outputs().len() == 1 { Ok(()) } else { Err("it gives several parts".into()) }
 }
 
-/// The tensors that a `Concat` joins, with their extents along `axis`.
+/// The tensors that a `Concat` joins, with their sizes along `axis`.
 pub(crate) fn pieces(joined: ValueRef<'_>, axis: usize) -> Res<Vec<(ValueRef<'_>, Dim)>> {
     let node = made(Some(joined))?;
     let extent = |value: &ValueRef<'_>| -> Res<Dim> {
@@ -132,7 +132,7 @@ fn follow(matched: &Matched<'_>, x: ValueRef<'_>, axis: &Attribute) -> Res<()> {
         }
         at = end;
     }
-    // The last end lies at or behind the end of the axis if the extents add up.
+    // The last end lies at or behind the end of the axis if the sizes add up.
     keeps_shape(matched, x)
 }
 

@@ -40,7 +40,7 @@ fn enlarged<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, places: [ValueRef<'h>; 2]) ->
             return Err("the indices are not a list".into());
         }
         let extent = extent.as_const().and_then(|extent| usize::try_from(extent).ok());
-        scales.push(times(&ints(places)?, extent.ok_or("an extent is not known")?)? as f64);
+        scales.push(times(&ints(places)?, extent.ok_or("a size is not known")?)? as f64);
     }
     Ok(cx
         .op(op::Resize)

@@ -72,12 +72,12 @@ pub(crate) fn axes_of(axes: &[i64], rank: usize) -> Res<Vec<usize>> {
     Ok(found)
 }
 
-/// Whether `first` and `second` are one extent, which is known.
+/// Whether `first` and `second` are one size, which is known.
 pub(crate) fn is_one(first: Dim, second: Dim) -> bool {
     first == second && first != Dim::Unknown
 }
 
-/// The extents of a value, all of them known.
+/// The sizes of a value, all of them known.
 pub(crate) fn known(value: ValueRef<'_>) -> Res<Vec<Dim>> {
     match value.shape() {
         Some(shape) if !shape.contains(&Dim::Unknown) => Ok(shape),

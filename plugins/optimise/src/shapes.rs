@@ -36,7 +36,7 @@ rules! {
         => to_known_shape(cx, operand(cx)?);
 }
 
-/// Whether the root gives `x` the shape that it has: all extents are known and equal.
+/// Whether the root gives `x` the shape that it has: all sizes are known and equal.
 pub(crate) fn keeps_shape(matched: &Matched<'_>, x: ValueRef<'_>) -> Res<()> {
     let after = matched.root().output(0).and_then(ValueRef::shape);
     match (x.shape(), after) {
@@ -66,16 +66,16 @@ fn is_idle(matched: &Matched<'_>, training: Option<ValueRef<'_>>) -> Res<()> {
     }
 }
 
-/// Whether a shape to reshape to says the same of every operand: no extent is copied from it.
+/// Whether a shape to reshape to says the same of every operand: no size is copied from it.
 fn states_all(shape: ValueRef<'_>) -> Res<()> {
     match shape.constant().and_then(|literal| literal.ints()) {
         Some(extents) if !extents.contains(&0) => Ok(()),
-        Some(_) => Err("an extent is copied from the operand".into()),
+        Some(_) => Err("a size is copied from the operand".into()),
         None => Err("the shape is not known".into()),
     }
 }
 
-/// Whether the extents that a shape copies from the operand of the root have the same positions in `x`.
+/// Whether the sizes that a shape copies from the operand of the root have the same positions in `x`.
 fn copies_alike(matched: &Matched<'_>, x: ValueRef<'_>, shape: ValueRef<'_>) -> Res<()> {
     let operand = matched.root().input(0).and_then(ValueRef::shape);
     let (Some(is), Some(was)) = (operand, x.shape()) else { return Err("a shape is not known".into()) };
@@ -113,7 +113,7 @@ fn to_known_shape<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>) -> Res<ValueRef<'h>> {
     Ok(cx.reshape(x, &shape))
 }
 
-/// The operand with which `Reshape` gives `x` the extents `to`: numbers, 0 for extents that keep their positions, -1 for
+/// The operand with which `Reshape` gives `x` the sizes `to`: numbers, 0 for sizes that keep their positions, -1 for
 /// one more, which follows from the others, so none of these may be 0.
 ///
 /// # Errors
@@ -127,17 +127,17 @@ pub(crate) fn reshaping(x: ValueRef<'_>, to: &[Dim]) -> Res<Vec<i64>> {
         shape.push(match dim {
             Dim::Const(n) if n > 0 => n,
             dim if stays(place, dim) => 0,
-            Dim::Const(_) => return Err("an extent is 0".into()),
+            Dim::Const(_) => return Err("a size is 0".into()),
             _ if open.is_none() => {
                 open = Some(place);
                 -1
             }
-            _ => return Err("several extents are computed".into()),
+            _ => return Err("several sizes are computed".into()),
         });
     }
     let positive = |dim: Dim| dim.as_const().map_or_else(|| x.graph().dim_range(dim).min > 0, |n| n > 0);
     if open.is_some_and(|open| to.iter().enumerate().any(|(at, dim)| at != open && !positive(*dim))) {
-        return Err("an extent may be 0, and then the open one cannot be told".into());
+        return Err("a size may be 0, so the inferred one is unknown".into());
     }
     Ok(shape)
 }

@@ -131,7 +131,7 @@ fn of_piece<'h>(cx: &Rewrite<'h>, axis: &Attribute, cut_of: Cut<'h>) -> Res<Valu
     }
     let mut at = 0;
     for (piece, extent) in pieces(joined, axis)? {
-        let extent = extent.as_const().ok_or("the extent of a part is not known")?;
+        let extent = extent.as_const().ok_or("the size of a part is not known")?;
         let behind = at + extent;
         if span.start >= at && span.start < behind && span.end <= behind && span.start < span.end {
             if (span.start, span.end) == (at, behind) {

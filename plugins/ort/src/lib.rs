@@ -115,7 +115,7 @@ impl OnnxRuntime {
         let made = panic::catch_unwind(AssertUnwindSafe(|| self.session(path, values)));
         made.unwrap_or_else(|payload| match undescribed(&*payload) {
             Some(reason) => Err(unloadable(&format!("an input or output has an invalid type: {reason}"))
-                .help("an extent may be negative, as behind a window that is larger than its axis; `onnxport optimize` checks the shapes")),
+                .help("a size may be negative, as behind a window that is larger than its axis; `onnxport optimize` checks the shapes")),
             None => panic::resume_unwind(payload),
         })
     }

@@ -35,7 +35,7 @@ pub(crate) fn register(
     }
     let library = || format!("ONNX Runtime {}, {}", loaded.version, loaded.path.display());
     if !CUDA::is_available().unwrap_or(false) {
-        let message = format!("the CUDA provider was asked for, and {} has none", library());
+        let message = format!("{} has no CUDA provider", library());
         return Err(Failure::new(message)
             .unsupported()
             .help("install onnxruntime-gpu, and name its library with --ort-library"));

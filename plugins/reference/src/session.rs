@@ -94,7 +94,7 @@ fn tensor(view: &TensorView<'_>) -> Result<Tensor, Failure> {
     let dtype = DType::from_onnx(view.dtype)
         .ok_or_else(|| Failure::new(format!("input {name}: unknown element type {}", view.dtype)))?;
     let shape: Option<Vec<usize>> = view.dims.lent().iter().map(|d| usize::try_from(*d).ok()).collect();
-    let shape = shape.ok_or_else(|| Failure::new(format!("input {name}: an extent below zero")))?;
+    let shape = shape.ok_or_else(|| Failure::new(format!("input {name}: a size below zero")))?;
     let bytes = Bytes::copy_from_slice(view.bytes.lent());
     Tensor::packed(dtype, shape, bytes).map_err(|e| Failure::new(format!("input {name}: {e}")))
 }
@@ -106,7 +106,7 @@ fn push(name: &str, value: &Value, outputs: &mut Outputs<'_>) -> Result<(), Fail
         );
     };
     let bytes = tensor.to_packed().map_err(|_| {
-        Failure::new(format!("output {name}: tensors of text are not handed over")).unsupported()
+        Failure::new(format!("output {name}: string tensors are not supported")).unsupported()
     })?;
     let dims: Vec<i64> = tensor.shape().iter().map(|d| *d as i64).collect();
     outputs.push(name, tensor.dtype().onnx(), &dims, &bytes);

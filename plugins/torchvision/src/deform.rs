@@ -38,11 +38,11 @@ fn deform_conv2d(
     Ok(node.offset_group(offset_groups).one())
 }
 
-/// The extents of the kernel.
+/// The sizes of the kernel.
 fn kernel(cx: &Lower, weight: Value) -> Res<[i64; 2]> {
     match (cx.dim(weight, 2), cx.dim(weight, 3)) {
         (Dim::Const(height), Dim::Const(width)) => Ok([height, width]),
-        _ => Err("the extents of the kernel are not constant".into()),
+        _ => Err("the sizes of the kernel are not constant".into()),
     }
 }
 

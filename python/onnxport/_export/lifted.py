@@ -84,7 +84,7 @@ class _Lifting:
         return self.inputs[id(tensor)]
 
     def placeholder(self, module: GraphModule, name: str, tensor: torch.Tensor) -> Node:
-        """Return a new input of a graph at the place of insertion."""
+        """Return a new input of a graph at the point of insertion."""
         node = module.graph.placeholder(name)
         node.meta["val"] = self.fake.from_tensor(tensor, static_shapes=True)
         return node

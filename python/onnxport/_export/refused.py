@@ -31,7 +31,7 @@ _REPORTS = (".md", ".html", ".sarif")
 
 
 def check(**arguments: Any) -> None:
-    """Raise for every argument that asks for something that onnxport does not do."""
+    """Raise for every unsupported argument."""
     for name, value in arguments.items():
         nothing, instead = _RULES[name]
         if str(value) not in nothing:
@@ -48,7 +48,7 @@ def check_patches(patches: Any) -> None:
 
 
 def check_verify(verify: Any) -> None:
-    """Raise for another choice of what to compare with."""
+    """Raise for another choice of the reference."""
     if verify not in (True, False, "program"):
         raise _errors.usage(f"`verify={verify!r}` is not a choice", 'pass a bool, or "program"')
 

@@ -233,7 +233,7 @@ def _axes(leaf: int, path: str, value: Any, spec: Any, known: Mapping[str, str])
     found = []
     for axis, dim in _items(spec):
         if not isinstance(axis, int):
-            raise _errors.usage(f"the shape of `{path}` has the key {axis!r}, which is no axis")
+            raise _errors.usage(f"the shape of `{path}` has the key {axis!r}, which is not an axis")
         if dim is None or isinstance(dim, int) or _is(Dim.STATIC, dim):
             continue
         size = None

@@ -82,7 +82,7 @@ def record(
 
 def _name(key: str | int, parameters: Sequence[inspect.Parameter]) -> str:
     if isinstance(key, bool) or not isinstance(key, (str, int)):
-        raise TypeError(f"{key!r} is neither the name nor the place of an argument")
+        raise TypeError(f"{key!r} is neither the name nor the position of an argument")
     names = [parameter.name for parameter in parameters]
     if isinstance(key, int):
         if not 0 <= key < len(names):

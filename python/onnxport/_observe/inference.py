@@ -243,7 +243,7 @@ def _axis(path: str, axis: int, sizes: tuple[int, ...], forced: bool) -> Observe
             path, axis, sizes, True, f"as its size was {' and '.join(map(str, seen))}"
         )
     if forced:
-        return ObservedAxis(path, axis, sizes, True, "as the batch dimension, which you asked for")
+        return ObservedAxis(path, axis, sizes, True, "as the requested batch dimension")
     if len(sizes) == 1:
         why = f"as only one call gives it, with {seen[0]}"
     else:

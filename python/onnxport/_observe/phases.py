@@ -48,7 +48,7 @@ def adds(calls: Sequence[Call], new: Call) -> bool:
 
 
 def _kind(call: Call) -> list[object]:
-    """Return what the calls of one kind share: the arguments that they give, and their caches."""
+    """Return the arguments and caches that the calls of one kind share."""
     given = sorted(name for name in call.arguments if call.leaves(name) is not None)
     return [given, _structure(call, set())]
 

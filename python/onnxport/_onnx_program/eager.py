@@ -1,4 +1,4 @@
-"""The module beside its exported program: whether the capture computes what the module does."""
+"""The module beside its exported program: whether the capture computes the same."""
 
 from __future__ import annotations
 

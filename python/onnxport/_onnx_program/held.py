@@ -164,7 +164,7 @@ class HeldModel:
             if options:
                 raise _errors.usage(
                     f"{', '.join(options)}: a serializer takes no options about writing",
-                    "give them to the serializer itself",
+                    "pass them to the serializer",
                 )
             from onnxport._onnx_program import serializer as serializing
 

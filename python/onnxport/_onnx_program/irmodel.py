@@ -36,7 +36,7 @@ def load(message: bytes) -> onnx_ir.Model:
 
 
 def load_lazily(message: bytes, weights: Sequence[Weight]) -> onnx_ir.Model:
-    """Return the model of a message without weights, which are read when they are asked for."""
+    """Return the model of a message without weights, which are read on demand."""
     import onnx
 
     ir = package()
@@ -65,7 +65,7 @@ def load_lazily(message: bytes, weights: Sequence[Weight]) -> onnx_ir.Model:
 
 
 def _declared(weight: Weight) -> onnx.TensorProto:
-    """Return the declaration of a weight, whose data is said to be elsewhere."""
+    """Return the declaration of a weight, whose data is declared as external."""
     import onnx
 
     long = {"f": "FLOAT", "bf": "BFLOAT", "i": "INT", "u": "UINT", "c": "COMPLEX"}

@@ -40,7 +40,7 @@ def save_package(
     for name, program in programs.items():
         model = program.unchanged
         if model is None:
-            help = "save it by itself"
+            help = "save it separately"
             raise _errors.usage(f"`{name}` has been changed since its conversion", help)
         models.append((name, model))
     with public_errors():

@@ -76,7 +76,7 @@ class Sizes:
 
     @classmethod
     def of(cls, found: dict[str, Any]) -> Sizes:
-        """Read what the model states."""
+        """Read the declarations of the model."""
         dims = (SizeRange(**{**dim, "axes": tuple(dim["axes"])}) for dim in found["dims"])
         return cls(tuple(dims), tuple(SizeCondition(**one) for one in found["conditions"]))
 

@@ -115,7 +115,7 @@ def _compared(script: Any, eager: Eager) -> Any:
 
 
 def selections(module: Any, outputs: int) -> Any:
-    """Return an object that knows what index outputs of a module selected from in its last call.
+    """Return an object that knows the tensors that index outputs selected from in the last call.
 
     The module is changed: it also keeps these tensors.
     """

@@ -137,7 +137,7 @@ class Runner:
 
 
 def refused(program: ONNXProgram, said: str) -> _errors.UnverifiedError:
-    """Return the error for a model of which ONNX Runtime said so much when it did not load it."""
+    """Return the error for a model that ONNX Runtime does not load."""
     said = said.strip().split("\n", 1)[0]
     lacking = [one for one in program.diagnostics if one.code == "OP409"]
     if not lacking:

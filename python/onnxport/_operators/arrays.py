@@ -9,7 +9,7 @@ from onnxport._operators import dtype
 
 
 def parts(value: Any) -> tuple[int, list[int], bytes]:
-    """Return the element type, the extents and the bytes of an array, row-major, little-endian."""
+    """Return the element type, the sizes and the bytes of an array, row-major, little-endian."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         kind = dtype.number(value.dtype)

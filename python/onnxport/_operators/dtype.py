@@ -48,7 +48,7 @@ class DType(enum.IntEnum):
         name = value if isinstance(value, str) else _name(value)
         found = cls.__members__.get(name.upper()) or cls.__members__.get(_OTHER_NAMES.get(name, ""))
         if found is None:
-            raise ValueError(f"{value!r} is no element type of ONNX")
+            raise ValueError(f"{value!r} is not an element type of ONNX")
         return found
 
     @property
@@ -82,7 +82,7 @@ def _name(value: Any) -> str:
         return str(value).removeprefix("torch.")
     name = getattr(value, "name", None) or getattr(value, "__name__", None)
     if not isinstance(name, str):
-        raise ValueError(f"{value!r} is no element type of ONNX")
+        raise ValueError(f"{value!r} is not an element type of ONNX")
     return name
 
 

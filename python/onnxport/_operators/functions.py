@@ -43,7 +43,7 @@ class Custom:
             ):
                 for one in given:
                     if not isinstance(one, kind):
-                        raise TypeError(f"{one!r} is not what `{decorator}` makes")
+                        raise TypeError(f"{one!r} is not a result of `{decorator}`")
         return cls(table, tuple(rules), tuple(passes))
 
     def more(self, rules: Sequence[Any], passes: Sequence[Any]) -> Custom:

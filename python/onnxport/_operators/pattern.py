@@ -233,7 +233,7 @@ class Builder:
         return Node(node.op, node.operands, node.attributes, node.domain, name)
 
     def shaped(self, x: Term, extents: Sequence[Any]) -> Term:
-        """Match a value with these extents: numbers, names, `None` for any, `...` for several."""
+        """Match a value of this shape: numbers, names, `None` for any, `...` for several."""
         return Around("", x, f": [{', '.join(map(_extent, extents))}]")
 
     def custom(self, domain: str, name: str, *operands: Any, **attributes: Any) -> Node:
@@ -337,8 +337,8 @@ class _Printer:
         if isinstance(term, Around):
             if term.before and id(term.inner) in self.names:
                 raise ValueError(
-                    f"`{term.before.strip()}` stands around a node that is used elsewhere:"
-                    " use what it returns there as well"
+                    f"`{term.before.strip()}` is around a node that is used elsewhere:"
+                    " use its result there as well"
                 )
             return f"{term.before}{self.term(term.inner)}{term.behind}"
         return term.text
@@ -371,7 +371,7 @@ def _number(value: Any) -> str:
     if isinstance(value, bool):
         return str(int(value))
     if not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise TypeError(f"{value!r} is no number of a pattern")
+        raise TypeError(f"{value!r} is not a number of a pattern")
     return repr(value)
 
 

@@ -122,7 +122,7 @@ def _call(operator: Operator, given: Any, op: Any, names: list[str], values: lis
 
 
 def _takes_emitter(given: Callable[..., Any]) -> bool:
-    """Whether the first parameter is called `op`, or said to be an emitter."""
+    """Whether the first parameter is called `op`, or annotated as an emitter."""
     first = next(iter(inspect.signature(given).parameters.values()), None)
     if first is None:
         return False
@@ -153,7 +153,7 @@ def _operators(key: Any) -> Iterator[Operator]:
         for name in overload.overloads():
             yield _of_overload(getattr(overload, name))
     else:
-        raise TypeError(f"{key!r} is no operator: name one of `torch.ops`")
+        raise TypeError(f"{key!r} is not an operator: name one of `torch.ops`")
 
 
 def _of_overload(overload: Any) -> Operator:
@@ -179,7 +179,7 @@ def _named(name: str) -> Operator:
         namespace, _, rest = name.partition(".")
     base, _, overload = rest.partition(".")
     if not namespace or not base:
-        raise ValueError(f"{name!r} is no operator: write `mylib::foo` or `mylib::foo.Tensor`")
+        raise ValueError(f"{name!r} is not an operator: write `mylib::foo` or `mylib::foo.Tensor`")
     if namespace == _HIGHER:
         return Operator(f"{namespace}.{base}")
     target = f"{namespace}.{base}.{overload or 'default'}"

@@ -103,9 +103,9 @@ def rule(
         register: Use it in every conversion from then on; else only where it is passed on.
     """
     if exact == (bound is not None):
-        raise TypeError("say `exact=True`, or how far results may differ by `bound=`")
+        raise TypeError("state `exact=True`, or how far results may differ by `bound=`")
     if bound is not None and not 0 < bound < 1:
-        raise ValueError("a bound lies between 0 and 1")
+        raise ValueError("a bound is between 0 and 1")
     text = looks_for if isinstance(looks_for, str) else pattern.text(looks_for)
     known = {name for names in _native.names(text) for name in names}
 
@@ -159,9 +159,9 @@ def graph_pass(
         register: Use it in every conversion from then on; else only where it is passed on.
     """
     if exact and bound is not None:
-        raise TypeError("say `exact=True`, or how far results may differ by `bound=`, not both")
+        raise TypeError("state `exact=True`, or how far results may differ by `bound=`, not both")
     if bound is not None and not 0 < bound < 1:
-        raise ValueError("a bound lies between 0 and 1")
+        raise ValueError("a bound is between 0 and 1")
 
     def make(function: Callable[..., Any]) -> Pass:
         if not callable(function):
@@ -217,7 +217,7 @@ def _check(name: str, function: Any, known: set[str], *, takes_emitter: bool) ->
             inspect.Parameter.VAR_POSITIONAL,
             inspect.Parameter.POSITIONAL_ONLY,
         ):
-            raise TypeError(f"what the rule `{name}` bound is given by name")
+            raise TypeError(f"values that the rule `{name}` bound are passed by name")
         if parameter.name not in known and parameter.name not in _FURTHER:
             there = ", ".join(sorted(known))
             raise TypeError(

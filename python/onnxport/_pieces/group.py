@@ -60,7 +60,7 @@ class Trials:
             try:
                 computed, writes = _computed(piece)
             except Exception as error:
-                judged[piece] = Outcome("does not run by itself", _sentence(error))
+                judged[piece] = Outcome("does not run separately", _sentence(error))
                 continue
             self.wanted.update(computed)
             (stateful if writes else sound).append(piece)

@@ -43,7 +43,7 @@ class Node:
 
     @property
     def begins(self) -> bool:
-        """Whether it is bad, and nothing in it is by itself: it begins here."""
+        """Whether it fails, and no module in it fails: the fault begins here."""
         return self.is_bad and not any(inner.is_bad for inner in self.below())
 
     def below(self) -> Iterator[Node]:

@@ -128,7 +128,7 @@ impl<'c> Context<'c> {
         }
     }
 
-    /// Returns an i64 vector of extents; symbolic ones are allowed only while a call is lowered.
+    /// Returns an i64 vector of sizes; symbolic ones are allowed only while a call is lowered.
     pub(super) fn dims_value(&self, dims: &[Dim]) -> Emitted {
         if let Some(ints) = dims.iter().map(|dim| dim.as_const()).collect::<Option<Vec<i64>>>() {
             return self.ints(&ints);
@@ -138,12 +138,12 @@ impl<'c> Context<'c> {
             Context::Graph(..) => {
                 let hint =
                     "take it from a tensor: `op.extent(x, axis)`, or 0 or -1 in the shape of a `Reshape`";
-                self.fail(format!("an extent that is no number is not computed here; {hint}"))
+                self.fail(format!("a size that is not a number is not computed here; {hint}"))
             }
         }
     }
 
-    /// The bounds of an extent.
+    /// The bounds of a size.
     pub(super) fn dim_range(&self, dim: Dim) -> Range {
         match self {
             Context::Call(cx) => cx.dim_range(dim),

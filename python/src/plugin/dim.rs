@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 
 use super::call;
 
-/// An extent that is an expression of the program, or the result of arithmetic on one. Equal expressions are equal.
+/// A size that is an expression of the program, or the result of arithmetic on one. Equal expressions are equal.
 /// Arithmetic emits nothing.
 #[pyclass(module = "onnxport._native", frozen)]
 pub(crate) struct Dim {
@@ -19,7 +19,7 @@ pub(crate) struct Dim {
     extent: Extent,
 }
 
-/// Converts an extent to Python: an int, a [`Dim`], or `None` if it is not known.
+/// Converts a size to Python: an int, a [`Dim`], or `None` if it is not known.
 pub(super) fn to_python(py: Python<'_>, call: u64, extent: Extent) -> PyResult<Py<PyAny>> {
     Ok(match extent {
         Extent::Const(n) => n.into_pyobject(py)?.into_any().unbind(),
@@ -28,7 +28,7 @@ pub(super) fn to_python(py: Python<'_>, call: u64, extent: Extent) -> PyResult<P
     })
 }
 
-/// Reads a Python value as an extent; `None` if it is not one.
+/// Reads a Python value as a size; `None` if it is not one.
 pub(super) fn read(call: u64, value: &Bound<'_, PyAny>) -> PyResult<Option<Extent>> {
     if value.is_none() {
         return Ok(Some(Extent::Unknown));
@@ -36,7 +36,7 @@ pub(super) fn read(call: u64, value: &Bound<'_, PyAny>) -> PyResult<Option<Exten
     if let Ok(dim) = value.cast::<Dim>() {
         let dim = dim.get();
         if dim.call != call {
-            return Err(PyTypeError::new_err("an extent belongs to another call"));
+            return Err(PyTypeError::new_err("a size belongs to another call"));
         }
         return Ok(Some(dim.extent));
     }
@@ -74,14 +74,14 @@ macro_rules! arithmetic {
                 }
             )*
 
-            /// The smallest possible value of the extent; `None` if it is unbounded.
+            /// The smallest possible value of the size; `None` if it is unbounded.
             #[getter]
             fn min(&self) -> PyResult<Option<i64>> {
                 let range = call::with(self.call, |cx| Ok(cx.dim_range(self.extent)))?;
                 Ok(Some(range.min).filter(|min| *min != i64::MIN))
             }
 
-            /// The largest possible value of the extent; `None` if it is unbounded.
+            /// The largest possible value of the size; `None` if it is unbounded.
             #[getter]
             fn max(&self) -> PyResult<Option<i64>> {
                 let range = call::with(self.call, |cx| Ok(cx.dim_range(self.extent)))?;
@@ -103,7 +103,7 @@ macro_rules! arithmetic {
             }
 
             fn __bool__(&self) -> PyResult<bool> {
-                Err(PyTypeError::new_err("an extent is not known before the model runs: look at its `min` and `max`"))
+                Err(PyTypeError::new_err("a size is not known before the model runs: look at its `min` and `max`"))
             }
 
             fn __repr__(&self) -> String {

@@ -67,7 +67,7 @@ impl Emitter {
     pub(super) fn value(&self, given: Any<'_, '_>) -> PyResult<Emitted> {
         self.with(|cx| {
             Ok(match operand::input(self.call, given)? {
-                Input::Absent => return Err(PyTypeError::new_err("a value is wanted, and `None` is given")),
+                Input::Absent => return Err(PyTypeError::new_err("expected a value, found `None`")),
                 Input::Value(value) => value,
                 Input::Numbers(shape, numbers) => {
                     operand::constant(cx, &shape, &numbers, operand::natural(&numbers))
@@ -91,7 +91,7 @@ impl Emitter {
     }
 
     fn extent_of(&self, given: Any<'_, '_>) -> PyResult<Extent> {
-        let wrong = || PyTypeError::new_err("an extent is a number, a `Dim` or `None`");
+        let wrong = || PyTypeError::new_err("a size is a number, a `Dim` or `None`");
         dim::read(self.call, given)?.ok_or_else(wrong)
     }
 
@@ -103,7 +103,7 @@ impl Emitter {
             let values = PyTuple::new(py, values.collect::<PyResult<Vec<_>>>()?)?;
             let results = value::results(&body.call1(values)?, self.call)?;
             let whole: Option<Vec<Lowered>> = context::of_call(cx, &results).into_iter().collect();
-            whole.ok_or_else(|| PyTypeError::new_err("a body returned `None` in the place of a value"))
+            whole.ok_or_else(|| PyTypeError::new_err("a body returned `None` instead of a value"))
         };
         results().map_err(call::passing)
     }
@@ -112,7 +112,7 @@ impl Emitter {
 pub(super) fn dtype(given: Any<'_, '_>) -> PyResult<DType> {
     let number: i32 =
         given.py().import("onnxport._operators.dtype")?.getattr("number")?.call1((given,))?.extract()?;
-    DType::from_onnx(number).ok_or_else(|| PyValueError::new_err(format!("{number} is no element type")))
+    DType::from_onnx(number).ok_or_else(|| PyValueError::new_err(format!("{number} is not an element type")))
 }
 
 #[pymethods]
@@ -263,7 +263,7 @@ impl Emitter {
         Reference { name }
     }
 
-    /// A body for `If`, `Loop` or `Scan`: `body` takes values of the types in `inputs` (an element type and extents, or
+    /// A body for `If`, `Loop` or `Scan`: `body` takes values of the types in `inputs` (an element type and sizes, or
     /// `None`), and returns the outputs.
     #[pyo3(signature = (body, *inputs))]
     fn block(&self, body: Any<'_, '_>, inputs: &Bound<'_, PyTuple>) -> PyResult<Block> {

@@ -171,7 +171,7 @@ impl Graph {
     }
 
     fn value(&self, given: Any<'_, '_>) -> PyResult<Emitted> {
-        value::read(self.call, given)?.ok_or_else(|| PyTypeError::new_err("a value of the graph is wanted"))
+        value::read(self.call, given)?.ok_or_else(|| PyTypeError::new_err("expected a value of the graph"))
     }
 
     fn id(&self, node: &Bound<'_, Node>) -> PyResult<u64> {

@@ -38,7 +38,7 @@ type Ends = (Vec<ResultFact>, Vec<ResultFact>);
 
 #[pymethods]
 impl Nested {
-    /// The inputs: an element type and extents each, as `op.block` takes them.
+    /// The inputs: an element type and sizes each, as `op.block` takes them.
     #[getter]
     fn inputs(&self, py: Python<'_>) -> PyResult<Py<PyList>> {
         self.types(py, |(inputs, _)| inputs)

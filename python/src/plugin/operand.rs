@@ -24,7 +24,7 @@ pub(super) enum Input {
     Numbers(Vec<u64>, Vec<Scalar>),
     /// The elements of a vector of integers, some of which are unknown before the model runs.
     Extents(Vec<Element>),
-    /// An array: its type, its extents, its bytes.
+    /// An array: its type, its sizes, its bytes.
     Array(DType, Vec<u64>, Vec<u8>),
 }
 
@@ -109,9 +109,7 @@ fn element(call: u64, item: &Bound<'_, PyAny>) -> PyResult<Element> {
         return Ok(Element::Value(value));
     }
     let extent = if item.is_none() { None } else { dim::read(call, item)? };
-    extent
-        .map(Element::Extent)
-        .ok_or_else(|| PyTypeError::new_err("a vector of extents holds something else"))
+    extent.map(Element::Extent).ok_or_else(|| PyTypeError::new_err("a vector of sizes holds something else"))
 }
 
 /// Reads nested lists of numbers, all of one form.
@@ -126,7 +124,7 @@ fn nested(
         if depth != shape.len() {
             return Err(uneven());
         }
-        let wrong = || PyTypeError::new_err("a list holds something that is no number");
+        let wrong = || PyTypeError::new_err("a list holds something that is not a number");
         numbers.push(number(given)?.ok_or_else(wrong)?);
         return Ok(());
     }

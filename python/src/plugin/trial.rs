@@ -37,7 +37,7 @@ pub(crate) fn try_rule(
     });
     let values = typed.collect::<PyResult<_>>()?;
     let plain = attributes.into_iter().map(|(name, value)| {
-        let wrong = || PyValueError::new_err(format!("the attribute `{name}` is no number, text or list"));
+        let wrong = || PyValueError::new_err(format!("the attribute `{name}` is not a number, text or list"));
         let value = attribute::plain(&value)?.and_then(attr).ok_or_else(wrong)?;
         Ok((name, value))
     });

@@ -214,7 +214,7 @@ operators! {
             found.map(|found| dtype(py, found)).transpose()
         }
 
-        /// The extents, each a number, a `Dim`, or `None`; `None` if the rank is not known.
+        /// The sizes, each a number, a `Dim`, or `None`; `None` if the rank is not known.
         #[getter]
         fn shape<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
             let Some(shape) = self.with(|cx, value| Ok(cx.fact(value).shape))? else { return Ok(None) };

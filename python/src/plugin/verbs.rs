@@ -44,7 +44,7 @@ impl Emitter {
         Ok(Value::new(self.call, self.value(extents)?))
     }
 
-    /// The extent of one axis at run time, an i64 of shape `[1]`.
+    /// The size of one axis at run time, an i64 of shape `[1]`.
     fn extent(&self, x: Any<'_, '_>, axis: i64) -> PyResult<Value> {
         let x = self.value(x)?;
         self.make(|cx| Ok(cx.extent(x, cx.axis(axis, cx.rank(x)?)?)))
@@ -108,13 +108,13 @@ impl Emitter {
         self.make(|cx| Ok(cx.transpose(x, &perm)))
     }
 
-    /// `Reshape` to numbers, `Dim`s or an i64 vector: -1 is inferred, 0 keeps the extent.
+    /// `Reshape` to numbers, `Dim`s or an i64 vector: -1 is inferred, 0 keeps the size.
     fn reshape(&self, x: Any<'_, '_>, shape: Any<'_, '_>) -> PyResult<Value> {
         let (x, shape) = (self.value(x)?, self.value(shape)?);
         self.make(|cx| Ok(cx.reshape_dynamic(x, shape)))
     }
 
-    /// `x` with the stated extents of result `index`.
+    /// `x` with the stated sizes of result `index`.
     #[pyo3(signature = (x, index=0))]
     fn reshape_to_result(&self, x: Any<'_, '_>, index: usize) -> PyResult<Value> {
         let x = self.value(x)?;
@@ -143,7 +143,7 @@ impl Emitter {
         self.make(|cx| Ok(cx.unsqueeze(x, &axes)))
     }
 
-    /// `Squeeze` of axes whose extent is 1.
+    /// `Squeeze` of axes whose size is 1.
     fn squeeze(&self, x: Any<'_, '_>, axes: Vec<i64>) -> PyResult<Value> {
         let x = self.value(x)?;
         self.make(|cx| Ok(cx.squeeze(x, &axes)))
@@ -191,13 +191,13 @@ impl Emitter {
         self.make(|cx| Ok(cx.softmax(x, axis)))
     }
 
-    /// `ConstantOfShape`: extents filled with a number of type `dtype`.
+    /// `ConstantOfShape`: sizes filled with a number of type `dtype`.
     #[pyo3(signature = (shape, number, dtype=None))]
     fn filled(&self, shape: Any<'_, '_>, number: Any<'_, '_>, dtype: Option<Any<'_, '_>>) -> PyResult<Value> {
         let shape = self.value(shape)?;
         let wanted = dtype.map(emitter::dtype).transpose()?;
         let Some(Operand::Number(number)) = operand::read(self.call, number)? else {
-            return Err(PyTypeError::new_err("what a tensor is filled with is a number"));
+            return Err(PyTypeError::new_err("the fill value is not a number"));
         };
         self.make(|cx| {
             let dtype = wanted.unwrap_or_else(|| operand::natural(&[number]));

@@ -18,7 +18,7 @@ from torch.testing._internal.hop_db import hop_db
 from tests.python.contracts import hops
 from tests.python.contracts.registry import Call, Contract
 
-# Operators that are no programs for inference, or none for a model.
+# Operators that are not programs for inference, or none for a model.
 OTHER = {
     "flex_attention_backward": "a gradient",
     "register_hook": "a hook of gradients",

@@ -1,4 +1,4 @@
-"""Write `casts.txt`: what PyTorch and ONNX make of floats in every narrower type.
+"""Write `casts.txt`: casts of PyTorch and ONNX to every narrower type.
 
 Run `python -m tests.python.data.casts`. A line is the bits of a float32 and those of it in float16,
 bfloat16 and the four 8-bit types. float16 and bfloat16 are PyTorch's, the others those of `Cast`

@@ -2,7 +2,7 @@
 
 Each case is a model of one operator whose inputs are typed, with the types that its outputs must
 have, and the bytes of its inputs (`<`) and outputs (`>`) where they are few. Small integer inputs,
-and the scales of `Resize`, are constants, so that what depends on their values can be inferred.
+and the scales of `Resize`, are constants, so that shapes that depend on them can be inferred.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def elements(array: Any) -> str:
 
 
 def real(value: float) -> str:
-    """Return a float so that it is no integer."""
+    """Return a float so that it is not an integer."""
     text = repr(value).replace("nan", "NaN")
     return text if any(c in text for c in ".einN") else text + ".0"
 

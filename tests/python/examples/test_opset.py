@@ -28,7 +28,7 @@ def library() -> Path:
 
 
 def run(script: str, *arguments: str | Path) -> str:
-    """Run a script of the example and return what it prints."""
+    """Run a script of the example and return its output."""
     command = [forked.python(), EXAMPLE / script, *arguments]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr

@@ -70,11 +70,11 @@ def test_what_stays_is_listed_with_reasons(example, programs):
 
     taken, all_of_them, reasons = explain("encoder")
     assert (taken, all_of_them) == (61, 70)
-    assert reasons["Softmax", "capability"] == (2, "an extent of an input is dynamic")
+    assert reasons["Softmax", "capability"] == (2, "a size of an input is dynamic")
     assert reasons["LayerNormalization", "capability"][0] == 5
     assert reasons["Gather", "claim"] == (1, "it looks up more than one slice")
     _, _, reasons = explain("classifier")
-    assert reasons["Softmax", "capability"][1] == "an extent of an input is dynamic"
+    assert reasons["Softmax", "capability"][1] == "a size of an input is dynamic"
     assert reasons["Relu", "claim"] == (2, "it hangs together with no product of matrices")
     _, _, reasons = explain("classifier_static")
     assert ("Softmax", "capability") not in reasons, "its extents are numbers here"

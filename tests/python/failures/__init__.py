@@ -1,1 +1,1 @@
-"""The page of the most frequent failures, and what its messages suggest."""
+"""The page of the most frequent failures, and the suggestions of its messages."""

@@ -1,6 +1,6 @@
 """The failures of `docs/failures.md`: a description of each, and the commands that show it.
 
-The programs are `docs/failures/NAME.py`; `docs/failures/mended/NAME.py` does what the message asks.
+The programs are `docs/failures/NAME.py`; `docs/failures/mended/NAME.py` follows the message.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs the programs of the page, and writes the page from what they print."""
+"""Runs the programs of the page, and writes the page from their output."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ suggests. `...` stands for PyTorch's own exception.
 
 
 def run(command: str, folder: Path) -> str:
-    """Return what `command` prints, without the traceback and the names of folders."""
+    """Return the output of `command`, without the traceback and the names of folders."""
     words = shlex.split(command)
     words[0] = {"python": forked.python(), "onnxport": str(binary())}[words[0]]
     done = subprocess.run(
@@ -90,7 +90,7 @@ def section(failure: Failure, folder: Path) -> str:
 
 
 def console(commands: tuple[str, ...], folder: Path) -> list[str]:
-    """Return commands with what they print."""
+    """Return commands with their output."""
     lines = ["```console"]
     for command in commands:
         lines += [f"$ {command}", *run(command, folder).splitlines()]

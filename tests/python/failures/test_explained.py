@@ -1,4 +1,4 @@
-"""What `onnxport explain` shows as examples is what these commands print; UPDATE=1 writes it."""
+"""The examples of `onnxport explain` are the output of these commands; UPDATE=1 writes it."""
 
 import json
 import os

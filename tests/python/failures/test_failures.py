@@ -1,4 +1,4 @@
-"""The page of failures is what its programs print; UPDATE=1 writes it."""
+"""The page of failures has the output of its programs; UPDATE=1 writes it."""
 
 import os
 

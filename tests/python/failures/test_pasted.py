@@ -1,4 +1,4 @@
-"""What the messages suggest is pasted, and does what it says."""
+"""Suggestions of messages are pasted, and work."""
 
 import json
 import linecache

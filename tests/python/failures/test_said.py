@@ -1,4 +1,4 @@
-"""What PyTorch finds, in the words of diagnostics: code, line, next step."""
+"""PyTorch's findings, as diagnostics: code, line, next step."""
 
 import importlib
 import inspect

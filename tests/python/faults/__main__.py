@@ -1,4 +1,4 @@
-"""Run every scenario often, and print what was seen."""
+"""Run every scenario often, and print the results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two programs of one shape, their models, and what stands in a folder."""
+"""Two programs of one shape, their models, and the contents of a folder."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class Bench:
         assert self.files() == self.a.files, "the next run left something behind"
 
     def check_old_or_new(self) -> str:
-        """Check what stands there after the second program replaced the first one, or not."""
+        """Check the files after the second program replaced the first one, or not."""
         content = self.content()
         assert content in (self.a.content, self.b.content), "old and new are mixed"
         self.check_readable()

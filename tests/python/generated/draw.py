@@ -66,7 +66,7 @@ class _Drawing:
     fresh: int = field(default=0)
 
     def run(self, count: int) -> Program:
-        """Add statements, then return what nothing uses and some more."""
+        """Add statements, then return unused values and some more."""
         values = [self._values(self.program, sizes) for sizes in self.probes]
         for _ in range(count):
             for _ in range(_TRIES):

@@ -98,7 +98,7 @@ def _session(model: onnxport.ONNXProgram) -> onnxruntime.InferenceSession:
 
 
 class _Steps:
-    """Three calls of the module, of what PyTorch captured and of the model, each with its state."""
+    """Three calls of the module, of the captured program and of the model, each with its state."""
 
     def __init__(self, stated: Stated, session: onnxruntime.InferenceSession, sizes: Sizes) -> None:
         self.stated, self.session, self.sizes = stated, session, sizes

@@ -107,7 +107,7 @@ class Program:
         )
 
     def reproduced(self) -> str:
-        """Return the program with what is needed to run it."""
+        """Return the program with everything needed to run it."""
         at = ", ".join(f"{name}={size}" for name, size in self.sizes.items())
         of = "; ".join(f"{one.name}: {_dtype(one.dtype)}{list(one.dims)}" for one in self.inputs)
         kind = "names" if self.named else "Dim.AUTO"

@@ -1,4 +1,4 @@
-"""Some generated programs, and the tests of what draws, judges and shrinks them."""
+"""Some generated programs, and the tests of their generator, judge and shrinker."""
 
 from pathlib import Path
 

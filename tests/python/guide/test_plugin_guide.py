@@ -1,6 +1,6 @@
 """`docs/plugin-guide.md`, as a reader follows it.
 
-Every file is made, every command is run, and what each prints is compared with the guide.
+Every file is made, every command is run, and its output is compared with the guide.
 
 `UPDATE=1` writes into the guide what the commands print.
 """
@@ -37,7 +37,7 @@ class Block:
     file: str | None = None
 
     def commands(self) -> list[tuple[str, str]]:
-        """Return each command with what the guide says it prints."""
+        """Return each command with its output in the guide."""
         found: list[tuple[str, list[str]]] = []
         for line in self.lines:
             if line.startswith("$ "):
@@ -68,7 +68,7 @@ def blocks(text: str) -> list[Block]:
 
 
 def plain(text: str) -> str:
-    """Return `text` without what differs from run to run: times, random sizes, versions."""
+    """Return `text` without parts that differ from run to run: times, random sizes, versions."""
     text = re.sub(r"\d+(\.\d+)? ?(ms|s)\b", "T", text)
     text = re.sub(r"ONNX Runtime .*", "ONNX Runtime", text)
     text = re.sub(r"max (abs|rel) [^\s,]+", r"max \1 E", text)

@@ -1,9 +1,9 @@
-"""Read, check and write the models of others, and print what came of it as a table.
+"""Read, check and write the models of others, and print the outcomes as a table.
 
-    python -m tests.python.importing    # an hour; --few: some of what torch.onnx wrote
+    python -m tests.python.importing    # an hour; --few: some models of torch.onnx
 
-A copy counts as equal where ONNX Runtime computes the same from it bit by bit. What it does not run
-it refuses alike: operators that it has no kernels for, and models without inputs that can be drawn.
+A copy counts as equal where ONNX Runtime computes the same from it bit by bit, or refuses both
+alike: operators without kernels, and models whose inputs cannot be generated.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def estimators() -> Iterator[tuple[str, Any]]:
 
 
 def boosted() -> Iterator[tuple[str, Any, Any]]:
-    """Yield boosted trees with what converts them."""
+    """Yield boosted trees with their converters."""
     try:
         import lightgbm
         import onnxmltools
@@ -75,7 +75,7 @@ def boosted() -> Iterator[tuple[str, Any, Any]]:
 
 
 def write(folder: Path) -> list[Source]:
-    """Convert what learns and what the converters know; the models lie in `folder`."""
+    """Convert the estimators that the converters support, into `folder`."""
     from skl2onnx import to_onnx
 
     features, classes, numbers = data()

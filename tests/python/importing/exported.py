@@ -266,7 +266,7 @@ def chosen(everything: bool) -> list[Export]:
 
 
 def write(models: list[Export]) -> list[Export]:
-    """Write what is missing and return what is there; say what cannot be exported.
+    """Write missing files and return all; report programs that cannot be exported.
 
     Processes share the work: a model that another one is writing comes last.
     """

@@ -1,4 +1,4 @@
-"""Nodes that no run can compute: operators that work, and what is wrong with each."""
+"""Nodes that no run can compute: operators that work, and a fault of each."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Node:
         return Node(self.op, inputs, attributes, outputs, self.opset, self.dtype)
 
     def model(self) -> onnx.ModelProto:
-        """Return the model; what its node returns has no declared type."""
+        """Return the model; the result of its node has no declared type."""
         names, inputs, constants = [], [], []
         for index, given in enumerate(self.inputs):
             names.append("" if given is None else f"in{index}")
@@ -81,7 +81,7 @@ TABLE: list[tuple[Node, list[dict[int | str, Any]]]] = []
 
 
 def add(ops: str, inputs: Sequence[Given], wrong: list[dict[int | str, Any]], **more: Any) -> None:
-    """Add every operator in `ops` with what is wrong with it."""
+    """Add every operator in `ops` with its fault."""
     outputs, opset = more.pop("outputs", 1), more.pop("opset", OPSET)
     dtype = more.pop("dtype", TensorProto.FLOAT)
     TABLE.extend((Node(op, inputs, more, outputs, opset, dtype), wrong) for op in ops.split())

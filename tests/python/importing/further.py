@@ -57,7 +57,7 @@ def _(t: Tensor) -> Tensor:
 
 
 def sample(name: str) -> tuple[nn.Module, tuple[Tensor, ...]]:
-    """Return PyTorch's first sample of an operator; what else it takes is part of the module."""
+    """Return PyTorch's first sample of an operator; its other arguments are part of the module."""
     from torch.testing._internal.common_methods_invocations import op_db
 
     info = next(op for op in op_db if op.name == name)

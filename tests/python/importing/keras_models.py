@@ -56,7 +56,7 @@ def chains() -> Iterator[tuple[str, tuple[int, ...], Callable[[Any], list[Any]]]
 
 
 def branched(keras: Any) -> Iterator[tuple[str, Any]]:
-    """Yield models that are no chains."""
+    """Yield models that are not chains."""
     k = keras.layers
 
     def block(x: Any, width: int) -> Any:
@@ -125,7 +125,7 @@ def main() -> int:
                     called, input_signature=signature, opset=opset, output_path=str(path)
                 )
                 written += 1
-            except Exception as error:  # what the converter cannot say is left out
+            except Exception as error:  # models that the converter refuses are left out
                 path.parent.rmdir()
                 print(f"{name}, opset {opset}: {type(error).__name__}: {error}"[:200])
     print(f"{written} models")

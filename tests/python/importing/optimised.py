@@ -1,4 +1,4 @@
-"""How models of others come out of the optimizer: nodes, bytes, and what ONNX Runtime computes.
+"""Models of others after the optimizer: nodes, bytes, and results in ONNX Runtime.
 
     python -m tests.python.importing.optimised [FOLDER] [--level 2]
 

@@ -55,7 +55,7 @@ def session(path: Path) -> ort.InferenceSession:
 
 
 def feeds(model: ort.InferenceSession) -> dict[str, Any] | None:
-    """Return drawn values of every input; `None` where one is no tensor of numbers."""
+    """Return drawn values of every input; `None` where one is not a tensor of numbers."""
     random = np.random.default_rng(0)
     values = {}
     for given in model.get_inputs():
@@ -132,7 +132,7 @@ def judge(
 
 
 def judge_each(sources: Iterable[Source], optimise: bool = False) -> tuple[Counter[str], list[str]]:
-    """Judge every model; return how many had which outcome, and what is wrong with which."""
+    """Judge every model; return the number of each outcome, and the faults."""
     counts: Counter[str] = Counter()
     problems = []
     for name, source, values in sources:

@@ -40,7 +40,7 @@ def models(folder: Path) -> Iterator[Path]:
 
 
 def of_torch(everything: bool) -> dict[str, list[Source]]:
-    """Return what `torch.onnx` wrote, by the way in which it did."""
+    """Return the models of `torch.onnx`, by the exporter."""
     found: dict[str, list[Source]] = {"torch.onnx, dynamo": [], "torch.onnx, script": []}
     for export in exported.write(exported.chosen(everything)):
         found[f"torch.onnx, {export.way}"].append((export.path.parent.name, export.path, None))

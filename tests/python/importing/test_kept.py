@@ -1,4 +1,4 @@
-"""What few models have, read and written again: training information, six bits, missing weights."""
+"""Rare parts of models, read and written again: training information, six bits, missing weights."""
 
 import numpy as np
 import onnx

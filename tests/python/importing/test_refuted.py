@@ -1,4 +1,4 @@
-"""What no run can compute is refused on reading, as ONNX and its runtime refuse it."""
+"""A model that no run can compute is refused on reading, as ONNX and its runtime refuse it."""
 
 import subprocess
 from collections import Counter

@@ -139,6 +139,6 @@ def made_once(
 ) -> Callable[[str], tuple[Path, Path, dict]]:
     """Return a function that calls `make` once for each family, in a folder of its own.
 
-    `folders` is pytest's `tmp_path_factory`. A result is a checkpoint, its model and what was said.
+    `folders` is pytest's `tmp_path_factory`. A result is a checkpoint, its model and the output.
     """
     return functools.cache(lambda family: make(family, folders.mktemp(family)))

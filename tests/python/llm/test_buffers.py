@@ -1,4 +1,4 @@
-"""Caches in buffers: `GroupQueryAttention` generates what transformers generates."""
+"""Caches in buffers: `GroupQueryAttention` generates the same tokens as transformers."""
 
 from __future__ import annotations
 

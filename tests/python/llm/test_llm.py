@@ -1,4 +1,4 @@
-"""A checkpoint becomes a folder that generates what transformers generates."""
+"""A checkpoint becomes a folder that generates the same tokens as transformers."""
 
 from __future__ import annotations
 

@@ -249,7 +249,7 @@ def none_and_integers():
 
 
 class Quantifiers(nn.Module):
-    """Asks about all elements of what may be nothing: a selection, and the rows of a batch."""
+    """Reduces all elements of an empty tensor: a selection, and the rows of a batch."""
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
         chosen = x[x > 9]
@@ -262,7 +262,7 @@ def quantifiers():
 
 
 class ClampedDoubles(nn.Module):
-    """Clamps what `relu` returns, which ONNX Runtime would fuse in another type."""
+    """Clamps the result of `relu`, which ONNX Runtime would fuse in another type."""
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.relu(x).clamp(-1, 1)

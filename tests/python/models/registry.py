@@ -29,7 +29,7 @@ PACKAGES = ("torch", "torchvision", "transformers")
 
 @dataclass(frozen=True)
 class Recipe:
-    """What `torch.export.export` needs.
+    """The arguments of `torch.export.export`.
 
     `reference` computes the expected values where the program itself cannot.
     """

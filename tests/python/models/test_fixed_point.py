@@ -1,4 +1,4 @@
-"""What the optimizer writes it leaves as it is, and no level makes a model larger than level 1."""
+"""The optimizer does not change its own models, and no level makes a model larger than level 1."""
 
 import onnx
 import pytest

@@ -1,4 +1,4 @@
-"""What is computed in advance changes no result, and makes no model larger than was allowed."""
+"""Constant folding changes no result, and makes no model larger than was allowed."""
 
 import pytest
 import torch

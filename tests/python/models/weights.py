@@ -29,7 +29,7 @@ def fan_in(name: str, owner: nn.Module, weight: Tensor) -> int:
 def lively(
     module: nn.Module, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
 ) -> nn.Module:
-    """Give `module` weights that keep the scale of what passes, and its batch norms statistics.
+    """Give `module` weights that keep the scale of activations, and its batch norms statistics.
 
     Matrices get a scale by their fan-in, constant vectors some variation; vectors that hold
     anything else stay, since they may mean something, like decay rates.

@@ -219,7 +219,7 @@ def overloads(program: ExportedProgram) -> Iterator[Any]:
 
 
 def targets(program: ExportedProgram) -> set[str]:
-    """Return the names of what a program calls, spelled as `aten.add.Tensor`."""
+    """Return the names of a program's operators, spelled as `aten.add.Tensor`."""
     names = set()
     for target in overloads(program):
         if isinstance(target, torch._ops.HigherOrderOperator):
@@ -243,7 +243,7 @@ def has_fixed_values(program: ExportedProgram) -> bool:
 def round_trip(
     program: ExportedProgram, tolerance: float = 1.0, options: Sequence[str] = ()
 ) -> None:
-    """Save, convert, check and run a program; compare with what PyTorch computes.
+    """Save, convert, check and run a program; compare with PyTorch's results.
 
     Random and uninitialised values are compared in dtype and shape only.
     """

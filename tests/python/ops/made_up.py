@@ -41,7 +41,7 @@ MOST_TRIES = 60
 
 
 def function(target: str) -> Callable[..., Any] | None:
-    """Return what a target names: `aten.add.Tensor`, `math.sin`, `torch.sym_int`."""
+    """Return the function that a target names: `aten.add.Tensor`, `math.sin`, `torch.sym_int`."""
     namespace, *path = target.split(".")
     if len(path) == 2:
         packet = getattr(getattr(torch.ops, namespace), path[0], None)

@@ -3,7 +3,7 @@
 Cases of the suites come first. What they leave is called with made up arguments (`made_up`).
 
 The Rust tests lower them without PyTorch: `tests/files/overloads` has a file for each family, with
-the programs as text and the models that come out. What comes out is kept where the program did not
+the programs as text and the models that come out. The outputs are kept where the program did not
 change; `UPDATE=1 cargo test -p onnxport-tests overloads::` writes the rest.
 """
 
@@ -39,7 +39,7 @@ HEADERS = ("torch ", "in_spec ", "out_spec ")
 
 @dataclass
 class Dumped:
-    """A program in text form, and what it takes to lower it."""
+    """A program in text form, and the options to lower it."""
 
     name: str
     options: tuple[str, ...]
@@ -65,7 +65,7 @@ def suites() -> dict[str, list[tuple[str, OpCase]]]:
 
 
 def kind(entry: OpCase) -> tuple[object, ...]:
-    """Return what tells a case from others of its overload: types, dynamic sizes, the opset."""
+    """Return the key of a case among those of its overload: types, dynamic sizes, the opset."""
     leaves = pytree.tree_leaves(entry.inputs)
     drawn = (leaf.dtype for leaf in leaves if isinstance(leaf, Random | torch.Tensor))
     return (next(drawn, None), entry.dynamic is not None, entry.options)
@@ -116,7 +116,7 @@ def rest(folder: Path) -> Iterator[Dumped]:
 
 
 def models(path: Path) -> dict[str, str]:
-    """Return what stands behind each program of a file, by all that stands before it."""
+    """Return the rest behind each program of a file, by the text before it."""
     if not path.exists():
         return {}
     found = {}

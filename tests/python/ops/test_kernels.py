@@ -1,4 +1,4 @@
-"""Overloads that programs rarely name: those of kernels, and what few functions call."""
+"""Overloads that programs rarely name: those of kernels, and rare ones."""
 
 import torch
 import torch.ao.quantization.fx._decomposed

@@ -15,7 +15,7 @@ def row(x: Tensor, y: Tensor) -> Tensor:
 
 
 def twice(x: Tensor) -> Tensor:
-    """Write to what is read."""
+    """Write to a tensor that is read."""
     y = x.clone()
     torch.exp(y, out=y)
     return torch.add(y, x, alpha=2, out=y) * y

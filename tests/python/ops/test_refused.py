@@ -21,7 +21,7 @@ class Shared(nn.Module):
         self.register_buffer("part", self.whole[1:])
 
     def forward(self, x):
-        """Return what the other buffer shows after the write."""
+        """Return the other buffer after the write."""
         self.whole.add_(x)
         return self.part * 2
 

@@ -71,7 +71,7 @@ def samples(op: OpInfo, limit: int) -> Iterator[SampleInput]:
 
 
 def refusals(op: OpInfo, limit: int = 4, sizes: Sequence[str] = SIZES) -> tuple[int, list[str]]:
-    """Return how many programs of `op` were checked, and what is called a contradiction in them."""
+    """Return how many programs of `op` were checked, and their contradictions."""
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
     calls = [Call(op.op, sample) for sample in samples(op, limit)]
@@ -110,7 +110,7 @@ def save(calls: Sequence[Call], dynamic: bool, archive: Path) -> None:
 
 
 def contradictions(archive: Path) -> list[str]:
-    """Return what `onnxport check` calls a contradiction in a program."""
+    """Return the contradictions that `onnxport check` reports in a program."""
     command = [binary(), "check", archive, "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     found = json.loads(done.stdout)["diagnostics"]

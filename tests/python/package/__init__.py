@@ -1,1 +1,1 @@
-"""The Python package: what PyTorch's exporter promises, and what onnxport promises beyond it."""
+"""The Python package: the promises of PyTorch's exporter, and further ones of onnxport."""

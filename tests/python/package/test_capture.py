@@ -285,7 +285,7 @@ def test_the_order_of_keywords_is_that_of_the_call():
     ("given", "said"),
     [
         ({"x": {5: "n"}}, "`x` has 2 axes, and no axis 5"),
-        ({"x": {"0": "n"}}, "'0', which is no axis"),
+        ({"x": {"0": "n"}}, "'0', which is not an axis"),
         ({"z": {0: "n"}}, "`dynamic_shapes` names `z`"),
         (({0: "n"},), "1 entries for 2 arguments"),
     ],
@@ -549,7 +549,7 @@ class TestCaches:
                 program.module()(x, self.windows(6 if length < 4 else 2, *kinds))
 
     class Reading(torch.nn.Module):
-        """A step whose results depend on `kind` and on what the window has seen."""
+        """A step whose results depend on `kind` and on the tokens in the window."""
 
         def __init__(self, kind):
             super().__init__()

@@ -1,4 +1,4 @@
-"""What PyTorch's own tests of its exporter hold it to, beyond what the other files here cover."""
+"""Promises in PyTorch's own tests of its exporter that the other files here do not cover."""
 
 import onnx
 import onnx_ir as ir

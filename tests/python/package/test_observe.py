@@ -1,4 +1,4 @@
-"""`onnxport.observe`: what is recorded, and what is concluded from it."""
+"""`onnxport.observe`: recordings, and conclusions from them."""
 
 import pytest
 import torch
@@ -215,7 +215,7 @@ def test_values_for_what_is_missing():
         watched(Two(), ((x,), {}), value_if_missing={"z": y})
     with pytest.raises(onnxport.UsageError, match="unknown argument 7"):
         watched(Two(), ((x,), {}), value_if_missing={7: y})
-    with pytest.raises(TypeError, match="neither the name nor the place"):
+    with pytest.raises(TypeError, match="neither the name nor the position"):
         watched(Two(), ((x,), {}), value_if_missing={1.5: y})
 
 

@@ -251,7 +251,7 @@ class TestVerifying:
         assert program.verify(reference="none")["ok"]
         with pytest.raises(ValueError, match="no exported program"):
             assert_onnx_program(other, strategy=None)
-        with pytest.raises(ValueError, match="'tract' is no backend"):
+        with pytest.raises(ValueError, match="'tract' is not a backend"):
             assert_onnx_program(program, backend="tract")
         without = torch.export.export(Net().eval(), (x,))
         without.example_inputs = None

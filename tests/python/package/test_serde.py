@@ -1,4 +1,4 @@
-"""Programs as JSON: what is written is what PyTorch's own serializer writes, byte for byte."""
+"""Programs as JSON: the same as from PyTorch's own serializer, byte for byte."""
 
 import math
 

@@ -29,7 +29,7 @@ def found() -> str | None:
 
 
 def opened(page: Path, *options: str) -> str:
-    """Open a page and return what the browser prints; raise if its script complains."""
+    """Open a page and return the browser's output; raise if its script complains."""
     program = found()
     assert program is not None
     with tempfile.TemporaryDirectory() as profile:
@@ -46,6 +46,6 @@ def document(page: Path) -> str:
 
 
 def picture(page: Path, target: Path, size: tuple[int, int] = (1200, 1600)) -> Path:
-    """Save what one sees."""
+    """Save a screenshot."""
     opened(page, f"--screenshot={target}", f"--window-size={size[0]},{size[1]}")
     return target

@@ -1,4 +1,4 @@
-"""Pictures of graphs: what is on them, that nothing overlaps, and that a page draws the same."""
+"""Pictures of graphs: their contents, that nothing overlaps, and that a page draws the same."""
 
 import json
 import re
@@ -228,13 +228,13 @@ def shapes(text):
 
 
 def drawn(document):
-    """Return what the script of a page has drawn."""
+    """Return the drawing of a page's script."""
     text = document.partition('<svg class="drawing"')[2].partition("</defs>")[2]
     return shapes(text.partition("</svg>")[0])
 
 
 def written(picture):
-    """Return what stands in a picture behind its ground and its title."""
+    """Return the elements of a picture behind its background and title."""
     text = picture.read_text().partition('class="ground"')[2].partition("/>")[2]
     return [shape for shape in shapes(text) if 'class="head" x="16" y="20"' not in shape[1]]
 

@@ -1,4 +1,4 @@
-"""Reports of models: what they say, that they are held against the model, and how they look."""
+"""Reports of models: their contents, compared with the model, and how they look."""
 
 import json
 import os
@@ -185,7 +185,7 @@ def test_sections_of_a_conversion(converted):
     assert weights["tensors"] == len(onnx.load(converted).graph.initializer)
     assert weights["largest"][0]["bytes"] == max(row["bytes"] for row in weights["largest"])
     text = (converted.parent / "report.md").read_text()
-    for title in ("Weights", "What happened to weights", "Operators by plugin", "Optimisation"):
+    for title in ("Weights", "Changes of weights", "Operators by plugin", "Optimisation"):
         assert f"## {title}\n" in text
     optimised = said["conversion"]["optimised"]
     assert f"|  | before |  | {optimised['before']} |" in text

@@ -1,4 +1,4 @@
-"""Programs whose weights are integers already: what is stored stays as it is, byte by byte."""
+"""Programs whose weights are integers already: stored bytes do not change."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Decomposed(nn.Module):
 
 
 class WeightOnly(nn.Module):
-    """What weight-only quantisation leaves behind: codes, a cast, and a scale per row."""
+    """The result of weight-only quantisation: codes, a cast, and a scale per row."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -60,7 +60,7 @@ def archive(module: Experts, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(module: Experts, session: ort.InferenceSession) -> Iterator[tuple[Any, Any]]:
-    """Return what the model gives for each call, and what PyTorch does."""
+    """Return the outputs of the model for each call, and PyTorch's."""
     for call in CALLS:
         given = fed(call, module.count)
         with torch.no_grad():
@@ -104,7 +104,7 @@ def test_each_expert_has_a_product(archive, module, tmp_path, level):
 
 
 def onnx_weights(path: Path) -> list[tuple[int, ...]]:
-    """Return the shapes of what has more than an axis."""
+    """Return the shapes with more than one axis."""
     stored = onnx.load(path, load_external_data=False).graph.initializer
     return [tuple(one.dims) for one in stored if len(one.dims) > 1 and 0 not in one.dims]
 
@@ -162,7 +162,7 @@ def test_a_stack_is_chosen_by_its_name(archive, module, tmp_path):
 
 
 class Fallback(nn.Module):
-    """What transformers calls where there is no kernel: rows behind the last group are zeros."""
+    """The fallback of transformers without a kernel: rows behind the last group are zeros."""
 
     def __init__(self, count: int) -> None:
         super().__init__()

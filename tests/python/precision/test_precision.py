@@ -1,4 +1,4 @@
-"""Weights in lower types and as integers: what files hold, and what ONNX Runtime makes of them."""
+"""Weights in lower types and as integers: contents of files, and results in ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_lower_types(archive, tmp_path, dtype, numpy_dtype, tolerance):
 
 
 def inlined(model: ModelProto) -> tuple[ModelProto, dict[str, np.ndarray]]:
-    """Replace every `DequantizeLinear` by what the reference implementation makes of it."""
+    """Replace every `DequantizeLinear` by the result of the reference implementation."""
     found = {}
     stored = {tensor.name: tensor for tensor in model.graph.initializer}
     for node in [node for node in model.graph.node if node.op_type == "DequantizeLinear"]:
@@ -232,7 +232,7 @@ class Tied(nn.Module):
         self.head.weight = self.embed.weight
 
     def forward(self, ids: Tensor) -> tuple[Tensor, Tensor]:
-        """Rows, and what the head makes of them."""
+        """Rows, and the head's results."""
         rows = self.embed(ids)
         return rows, self.head(rows)
 

@@ -1,4 +1,4 @@
-"""A plugin that chooses scales and codes (`examples/weights`): what it gains, in both forms."""
+"""A plugin that chooses scales and codes (`examples/weights`): its gain, in both forms."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def perceptron() -> nn.Module:
 
 
 def write(name: str, module: nn.Module, x: Tensor, **config: bool) -> None:
-    """Quantise `module` by what `x` looks like, and save it with a symbolic batch."""
+    """Quantise `module`, calibrated on `x`, and save it with a symbolic batch."""
     torch.manual_seed(0)
     shapes = ({0: Dim("batch")},)
     program = torch.export.export(module.eval(), (x,), dynamic_shapes=shapes)

@@ -1,1 +1,1 @@
-"""What runs models."""
+"""Runtimes."""

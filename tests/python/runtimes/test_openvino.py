@@ -28,7 +28,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def run(*arguments: object) -> tuple[int, dict]:
-    """Run the command; return its exit code and what it says."""
+    """Run the command; return its exit code and output."""
     command = [binary(), *map(str, arguments), "--json"]
     environment = {**os.environ, "VIRTUAL_ENV": sys.prefix, "ORT_DYLIB_PATH": str(library())}
     done = subprocess.run(

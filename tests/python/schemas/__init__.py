@@ -1,1 +1,1 @@
-"""Schemas of what commands print."""
+"""Schemas of the output of commands."""

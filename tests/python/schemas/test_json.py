@@ -1,4 +1,4 @@
-"""What commands print with `--json`, held against the schemas that `onnxport schema` prints.
+"""The output of `--json`, checked against the schemas of `onnxport schema`.
 
 Every command runs on real input, with success and with failure. A key that a schema does not have
 is against it, and a key that no run here prints is named below, with the reason.

@@ -1,4 +1,4 @@
-"""Fusions in ONNX Runtime: its operators take what they are given, and compute the same."""
+"""Fusions in ONNX Runtime: its operators accept their inputs, and compute the same."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ class Calls(nn.Module):
         self.function = function
 
     def forward(self, *args: Tensor) -> Tensor:
-        """Return what the function does."""
+        """Return the function's results."""
         return self.function(*args)
 
 
 @dataclass(frozen=True)
 class Case:
-    """What is fused, and into what at `--optimize target`, or at `level`."""
+    """The expected fusions at `--optimize target`, or at `level`."""
 
     module: nn.Module
     args: tuple[Tensor, ...]

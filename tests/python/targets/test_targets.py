@@ -1,4 +1,4 @@
-"""Targets: what ONNX means is kept, and what ONNX Runtime lacks is computed in another type."""
+"""Targets: results stay those of ONNX, and nodes without a kernel use another type."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ LACKING = [
     nn.functional.gelu,
     torch.special.ndtr,
 ]
-# What ONNX Runtime computes in float32 is corrected in float64.
+# Results of ONNX Runtime in float32 are corrected in float64.
 CORRECTED = [
     torch.asin,
     torch.acos,

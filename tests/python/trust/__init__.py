@@ -1,1 +1,1 @@
-"""Faults that are seeded into models, and what finds them."""
+"""Faults that are seeded into models, and the commands that find them."""

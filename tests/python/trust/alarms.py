@@ -54,7 +54,7 @@ def made(model: Model, folder: Path) -> tuple[Path, Path]:
 
 
 def said(*arguments: Any) -> tuple[str, dict[str, Any]]:
-    """Return what a command says of a right model in a word or two, and all of it."""
+    """Return a command's verdict on a correct model in a word or two, and its output."""
     done = onnxport(*arguments, "--json")
     found = json.loads(done.stdout)
     errors = [entry["code"] for entry in found["diagnostics"] if entry["severity"] == "error"]

@@ -30,7 +30,7 @@ SHOWS = 1e-3
 
 @dataclass
 class Corpus:
-    """What `bisect` is tried on."""
+    """The models for `bisect`."""
 
     name: str
     folder: Path
@@ -87,7 +87,7 @@ def onnxport(*arguments: Any, check: bool = False) -> subprocess.CompletedProces
 def bisect(
     model: Path, against: Path | str, inputs: Path | None = None, *further: str
 ) -> tuple[dict[str, Any], int]:
-    """Return what `onnxport bisect` says, and its exit code."""
+    """Return the output of `onnxport bisect`, and its exit code."""
     given = [] if inputs is None or against == model.with_suffix(".pt2") else ["--inputs", inputs]
     done = onnxport("bisect", model, "--against", against, *given, *further, "--json")
     return json.loads(done.stdout), done.returncode

@@ -150,7 +150,7 @@ _SEEDS: dict[str, Callable[[NodeProto, _Context], bool]] = {
 
 
 def chosen(model: onnx.ModelProto, shows: Callable[[onnx.ModelProto], bool]) -> Iterator[Fault]:
-    """Yield two faults of each kind whose effect `shows` in what the model computes."""
+    """Yield two faults of each kind whose effect `shows` in the model's outputs."""
     all_of_them = faults(model)
     for kind in KINDS:
         found = 0

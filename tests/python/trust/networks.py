@@ -54,7 +54,7 @@ class Attention(nn.Module):
         return torch.cat([low * angle.cos() - high * angle.sin(), high * angle.cos()], -1)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Attend once, and gate what comes of it."""
+        """Attend once, and gate the result."""
         query, key = self.rotated(self.query(x)), self.rotated(self.key(x))
         weights = (query @ key.transpose(1, 2)).softmax(-1)
         x = self.norm(x - rounded(weights @ self.value(x)))
@@ -108,7 +108,7 @@ class Mixer(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Down and up again, with what was left out beside it."""
+    """Down and up again, with skip connections."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -128,7 +128,7 @@ class Encoder(nn.Module):
 
 
 def networks() -> dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]]:
-    """Return what makes each network, and the shape of its input."""
+    """Return the constructor of each network, and the shape of its input."""
     return {
         "convolutional": (Convolutional, (2, 3, 12, 12)),
         "attention": (Attention, (2, 7, 16)),

@@ -30,7 +30,7 @@ EXPLAINED = 8 / 32
 
 @dataclass
 class Found:
-    """A fault that shows, and what finds it."""
+    """A fault that shows, and the tolerances that find it."""
 
     fault: Fault
     by_type: bool
@@ -39,7 +39,7 @@ class Found:
 
 
 def outputs(model: Path, corpus: Corpus, *options: str) -> list[dict[str, Any]]:
-    """Return what `verify` reports of the outputs of the recorded call."""
+    """Return the report of `verify` about the outputs of the recorded call."""
     done = onnxport("verify", model, "--against", corpus.program, *options, "--json")
     (case,) = (c for c in json.loads(done.stdout)["verification"]["cases"] if c["name"] == CASE)
     return [] if case["error"] else case["outputs"]

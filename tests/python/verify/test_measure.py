@@ -27,7 +27,7 @@ FLOATS = {
     "float8_e4m3fn": (TensorProto.FLOAT8E4M3FN, "F8_E4M3", ml_dtypes.float8_e4m3fn, None),
     "float8_e5m2": (TensorProto.FLOAT8E5M2, "F8_E5M2", ml_dtypes.float8_e5m2, None),
 }
-"""ONNX's code, that of safetensors, NumPy's type, and the tolerance; `None` for what is exact."""
+"""ONNX's code, that of safetensors, NumPy's type, and the tolerance; `None` for exact types."""
 INTEGERS = {
     "int64": (TensorProto.INT64, "I64", np.int64),
     "int32": (TensorProto.INT32, "I32", np.int32),
@@ -62,7 +62,7 @@ def special(dtype):
 
 
 def drawn(rng, name, shape):
-    """What came out, and what is expected."""
+    """Outputs and expected values."""
     dtype = np.dtype(CODES[name][2])
     count, kind = math.prod(shape), rng.integers(7)
     if name == "bool":
@@ -117,7 +117,7 @@ def cosine(g, e):
 
 
 def measured(got, expected, tolerance):
-    """What NumPy finds: the metrics, by their names in a report."""
+    """NumPy's metrics, by their names in a report."""
     is_float = got.dtype.kind not in "iub"
     shape, got, expected = got.shape, got.ravel(), expected.ravel()
     g, e = got.astype(np.float64), expected.astype(np.float64)
@@ -166,7 +166,7 @@ def measured(got, expected, tolerance):
 
 
 def write(folder, pairs):
-    """A model whose outputs are what came out, and a recording of what is expected."""
+    """A model that returns the outputs, and a recording of the expected values."""
     nodes, outputs, weights, header, data, at = [], [], [], {}, [], 0
     for index, (name, got, expected) in enumerate(pairs):
         code, kept = CODES[name][:2]

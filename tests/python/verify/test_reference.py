@@ -1,4 +1,4 @@
-"""What PyTorch says of a program is what its model is held against."""
+"""A model is compared with PyTorch's results of its program."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def command(*arguments):
 
 
 def converted(archive, *options, code=0, env=None):
-    """Convert and verify an archive where PyTorch is active; return what is reported."""
+    """Convert and verify an archive where PyTorch is active; return the report."""
     target = archive.with_suffix(".onnx")
     done = subprocess.run(
         command("convert", archive, "-o", target, *options),
@@ -166,7 +166,7 @@ def test_values_come_from_where_the_user_says(tmp_path):
     ]:
         found = cases(converted(archive, *options))
         assert {case["expected"] for case in found.values()} == sources
-        # Calls are drawn besides those that are recorded, once PyTorch can say what they give.
+        # Calls are generated beside recorded ones, once PyTorch can compute their results.
         assert ("drawn-values-1" in found) == (sources == {"torch"})
 
 
@@ -233,7 +233,7 @@ def test_states_start_anew_in_every_call(tmp_path):
     args = (torch.rand(2, 3), torch.tensor(4))
     said = converted(saved(tmp_path, Counter(), args, ({0: Dim("batch", max=9)}, None)))
     found = cases(said)
-    # An integer that is no place is only changed where PyTorch says that the program takes it.
+    # An integer that is not a place is only changed where PyTorch says that the program takes it.
     steps = ["traced", "traced-step-2", "traced-step-3"]
     assert list(found) == [*steps, "size-1", "size-2", "values-2", "values-3"]
     assert all(case["outputs"][1]["state"] == "count" for case in found.values())
@@ -348,7 +348,7 @@ def fake(tmp_path, script):
         ("echo 'no module named torch' >&2; exit 1", (), "no module named torch"),
         ("kill -9 $$", (), "killed, as the system does when memory runs out"),
         ("sleep 600", ("--timeout", "1"), "it did not answer within 1 s"),
-        ("echo this is no answer at all", (), "its answer"),
+        ("echo this is not an answer at all", (), "its answer"),
         (f"exec {sys.executable} -c 'import torch_that_is_not_there'", (), "torch_that_is_not"),
     ],
 )
@@ -410,6 +410,6 @@ def test_names_of_dimensions_survive(tmp_path):
     types = {port["name"]: port["type"] for port in converted(archive)["inputs"]}
     assert types["past"] == "f32[batch, past]"
     assert types["new"].startswith("f32[batch, s")
-    # What the user says comes first.
+    # The user's choice comes first.
     types = converted(archive, "--dim", "past:0=n")["inputs"]
     assert types[0]["type"] == "f32[n, past]"

@@ -63,7 +63,7 @@ def replaced(name, value):
 
 
 def verified(archive, *options):
-    """Verify the model of an archive; return the exit code and what is reported."""
+    """Verify the model of an archive; return the exit code and the report."""
     model = archive.with_suffix(".onnx")
     command = [binary(), "verify", model, "--against", archive, "--json"]
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""What verification finds, and what it leaves in peace: faults, drawn calls, states, executors."""
+"""Findings of verification, and no false ones: faults, generated calls, states, executors."""
 
 import json
 import os
@@ -24,7 +24,7 @@ UNVERIFIED = 6
 
 
 def verify(model, *options, code=0):
-    """Verify a model; return what is reported."""
+    """Verify a model; return the report."""
     line = [binary(), "verify", *map(str, (model, *options)), "--json"]
     done = subprocess.run(
         line, capture_output=True, text=True, timeout=600, check=False, env=ENVIRONMENT
@@ -302,7 +302,7 @@ def test_an_executor_that_refuses_every_size_does_not_run_the_model(tmp_path):
 
 
 class Cancelling(nn.Module):
-    """A sum that loses most digits of what is added to it."""
+    """A sum that loses most digits of its terms."""
 
     def forward(self, x):
         return (x + 65536) - 65536

@@ -37,7 +37,7 @@ class Logits(torch.nn.Module):
 
 
 def program(config: LlamaConfig) -> ExportedProgram:
-    """Export without parameters; what no checkpoint holds, the rotary frequencies, is real."""
+    """Export without parameters; only rotary frequencies, which no checkpoint holds, are real."""
     default = torch.get_default_dtype()
     torch.set_default_dtype(torch.bfloat16)
     try:

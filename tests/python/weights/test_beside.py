@@ -1,4 +1,4 @@
-"""`inspect` of two files: what differs, and nothing else."""
+"""`inspect` of two files: the differences, and nothing else."""
 
 import json
 import os

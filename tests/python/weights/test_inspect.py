@@ -1,4 +1,4 @@
-"""`inspect --weights`: where tensors are, what part of it they show, and which share it."""
+"""`inspect --weights`: locations of tensors, their views, and sharing."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def convert(*arguments: object) -> None:
 
 
 def read(row: dict[str, Any], dtype: torch.dtype = torch.float32) -> Tensor:
-    """What the row says, taken from the file by itself."""
+    """The contents of the row, taken from the file itself."""
     source, view = row["source"], row["view"]
     with Path(source["file"]).open("rb") as file:
         file.seek(source["offset"])

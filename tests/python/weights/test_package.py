@@ -123,7 +123,7 @@ def test_every_model_of_a_package_is_verified(parts):
     outputs = [case["outputs"][0] for case in checks["decoder"]["cases"]]
     assert all(output["problem"] is None for output in outputs)
     assert all(0.9 < output["difference"]["cosine"] < 1 for output in outputs)
-    # A model that disagrees with what was recorded is reported, with its name.
+    # A model that disagrees with the recording is reported, with its name.
     sidecar = folder / "dec.expected.safetensors"
     tensors = safetensors.torch.load_file(sidecar)
     with safetensors.safe_open(sidecar, "pt") as file:
@@ -178,7 +178,7 @@ def test_each_program_takes_its_own_from_common_weights(parts):
     rules.write_text('[prefix]\n"words." = "part.words."\n"own." = "part.own."\n')
     given = ("--weights", folder / "w.pt", "--weights-map", rules)
     reported("package", *programs, "-o", folder / "new", *given)
-    # The encoder has none of these rules and tensors, and keeps what it was saved with.
+    # The encoder has none of these rules and tensors, and keeps its saved weights.
     found = run(folder / "new/enc.onnx", {"ids": ids.numpy()})
     np.testing.assert_allclose(found, memory.numpy(), rtol=1e-4, atol=1e-5)
     with torch.no_grad():

@@ -75,7 +75,7 @@ def sample(shape: tuple[int, ...]) -> Tensor:
 
 
 def onnxport(*arguments: object, code: int = 0) -> str:
-    """Run the binary; return what it reports."""
+    """Run the binary; return its report."""
     done = subprocess.run(
         [binary(), *map(str, arguments)], capture_output=True, text=True, check=False
     )

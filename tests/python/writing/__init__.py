@@ -1,1 +1,1 @@
-"""What is written: with and without weights, and how large it is."""
+"""Written files: with and without weights, and their sizes."""

@@ -81,7 +81,7 @@ PRODUCTS = {"llama": 14, "gpt": 8, "shufflenet": 1, "turned": 0}
 
 
 class Program:
-    """An archive, what to feed its model with, and its model, also with weights as they were."""
+    """An archive, inputs of its model, and its model, also with weights as they were."""
 
     def __init__(self, name: str, folder: Path) -> None:
         make, inputs, dims = CASES[name]
@@ -241,7 +241,7 @@ def test_a_package(program, out):
 
 
 def restored(model: ModelProto) -> dict[str, np.ndarray]:
-    """Evaluate what stands between stored weights and the computation, by weight."""
+    """Evaluate the nodes between stored weights and the computation, by weight."""
     stored = {tensor.name: tensor for tensor in model.graph.initializer}
     found = {}
     for node in model.graph.node:

@@ -1,4 +1,4 @@
-"""How bad what a conversion finds is held to be."""
+"""Severities of the findings of a conversion."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""What models say of the programs that they come from."""
+"""Metadata of models about their programs."""
 
 import subprocess
 

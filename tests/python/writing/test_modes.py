@@ -59,7 +59,7 @@ def test_modes_are_those_of_pytorch(program, included, as_inputs, tmp_path):
     )
     weights = {k: v.detach().numpy() for k, v in exported.state_dict.items()}
     (our_inputs, our_initializers), (their_inputs, their_initializers) = names(ours), names(theirs)
-    # PyTorch keeps what nothing reads: the counter of the batch norm.
+    # PyTorch keeps an unused buffer: the counter of the batch norm.
     unread = "norm.num_batches_tracked"
     assert our_inputs == [name for name in their_inputs if name != unread]
     assert our_initializers & set(weights) == (their_initializers & set(weights)) - {unread}

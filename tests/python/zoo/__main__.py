@@ -1,4 +1,4 @@
-"""What every architecture of the zoo becomes, beside what an earlier build made of it.
+"""The model of every architecture of the zoo, compared with that of an earlier build.
 
     python -m tests.python.zoo [--before BINARY] [--live] [NAME...] > zoo.jsonl
 
@@ -56,7 +56,7 @@ def digest(path: Path) -> str:
 
 
 def parts(model: onnx.ModelProto) -> dict[str, Any]:
-    """Return what two models are compared by, once their bytes differ."""
+    """Return the key that compares two models, once their bytes differ."""
     graph = model.graph
     kinds = Counter(node.op_type for node in nodes(graph.node))
     kinds.update(node.op_type for function in model.functions for node in nodes(function.node))
@@ -86,7 +86,7 @@ def nodes(given: Any) -> Iterator[onnx.NodeProto]:
 
 
 def difference(before: Path, after: Path) -> list[str]:
-    """Return in what two models differ; nothing where they are the same files."""
+    """Return the differences of two models; nothing where they are the same files."""
     found = []
     if digest(before.with_name("model.onnx.data")) != digest(after.with_name("model.onnx.data")):
         found.append("data")
@@ -104,7 +104,7 @@ def difference(before: Path, after: Path) -> list[str]:
 
 
 def lived(program: torch.export.ExportedProgram, folder: Path) -> list[str]:
-    """Return in what the model of a program in memory differs from that of its archive."""
+    """Return the differences of a model of a program in memory from that of its archive."""
     (folder / "here").mkdir()
     here, there = (folder / place / "model.onnx" for place in ("here", "there"))
     onnxport.export(program, (), here)
@@ -122,7 +122,7 @@ def lived(program: torch.export.ExportedProgram, folder: Path) -> list[str]:
 
 
 def examine(name: str, before: Path | None, live: bool, folder: Path) -> dict[str, Any]:
-    """Return what became of one architecture."""
+    """Return the outcome of one architecture."""
     archive = folder / f"{name}.pt2"
     alive: dict[str, Any] = {}
     try:
@@ -155,7 +155,7 @@ def examine(name: str, before: Path | None, live: bool, folder: Path) -> dict[st
 
 
 def main() -> None:
-    """Examine what is asked for."""
+    """Examine the requested architectures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help="architectures; all without any")
     parser.add_argument("--before", type=Path, metavar="BINARY", help="another build of onnxport")

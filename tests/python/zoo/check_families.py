@@ -1,6 +1,6 @@
 """Families of transformers that generate text, exported from two plain calls of `generate`.
 
-Each phase of the observed calls becomes a model. It then has to compute what the module computes in
+Each phase of the observed calls becomes a model. It must compute the same as the module in
 every step of other calls of `generate`, with other batches and lengths. Not found by pytest by
 itself: `python -m pytest tests/python/zoo/check_families.py`, an hour.
 """

@@ -275,7 +275,7 @@ def build(family: str) -> nn.Module:
 
 
 def results() -> dict[str, str]:
-    """Return what is known of each family: nothing if its steps are equal, or why they are not."""
+    """Return the result of each family: nothing if its steps are equal, or why they are not."""
     known = known_failures.load(Path(__file__).with_name("families.toml"))
     return {family: known.get(family, "") for family in sorted(FAMILIES)}
 

@@ -24,7 +24,7 @@ def generate(model: nn.Module, batch: int, length: int, steps: int) -> None:
 
 
 def prepare(model: nn.Module) -> nn.Module:
-    """Set what `generate` needs; sequences do not end early."""
+    """Configure `generate`; sequences do not end early."""
     settings: Any = model.generation_config
     settings.eos_token_id, settings.pad_token_id, settings.use_cache = None, 0, True
     config: Any = model.config
@@ -36,7 +36,7 @@ def prepare(model: nn.Module) -> nn.Module:
 
 
 def problems(model: nn.Module, folder: Path) -> list[str]:
-    """Export what two calls of `generate` show, and return in which steps of others it differs."""
+    """Export two observed calls of `generate`, and return in which steps of others it differs."""
     with onnxport.observe(model) as seen:
         generate(model, 2, 5, 4)
         generate(model, 3, 7, 3)

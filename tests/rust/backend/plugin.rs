@@ -72,7 +72,7 @@ impl Backend for Plain {
     }
 }
 
-/// Takes only `Relu` of fixed extents, as plain ONNX, each for itself, in regions of two nodes at least.
+/// Takes only `Relu` of fixed sizes, as plain ONNX, each for itself, in regions of two nodes at least.
 #[derive(Default)]
 pub(crate) struct Pairs;
 

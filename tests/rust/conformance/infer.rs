@@ -97,7 +97,7 @@ fn agrees(ty: &Type, expected: &Value) -> Result<Known, String> {
         return if matches!(ty, Type::Unknown) {
             Ok(Known::Nothing)
         } else {
-            Err("is no tensor by inference".to_owned())
+            Err("is not a tensor by inference".to_owned())
         };
     };
     if dtype.is_some_and(|d| d != expected.dtype()) {
@@ -110,7 +110,7 @@ fn agrees(ty: &Type, expected: &Value) -> Result<Known, String> {
             _ => true,
         });
     if !fits {
-        return Err(format!("has the extents {dims:?} by inference and is {}", expected.describe()));
+        return Err(format!("has the sizes {dims:?} by inference and is {}", expected.describe()));
     }
     let open = dims.iter().any(|d| d.is_none_or(|d| d.as_const().is_none()));
     Ok(if open || dtype.is_none() { Known::Some } else { Known::All })

@@ -177,7 +177,7 @@ fn the_tests_of_the_onnx_package_hold() {
     );
     println!("bodies: {expanded} of {} pass", expanded + unlike.len());
     println!(
-        "inference: of {total}, {} know every extent, {} some, {} nothing; {} contradict",
+        "inference: of {total}, {} know every size, {} some, {} nothing; {} contradict",
         types[Known::All as usize],
         types[Known::Some as usize],
         types[Known::Nothing as usize],
@@ -185,7 +185,7 @@ fn the_tests_of_the_onnx_package_hold() {
     );
     let floor = list.get("known_extents").and_then(toml::Value::as_integer).unwrap_or(0);
     if filter.is_empty() && (types[Known::All as usize] as i64) < floor {
-        problems.push(format!("inference knew every extent of {floor} tests"));
+        problems.push(format!("inference knew every size of {floor} tests"));
     }
     let all: Vec<String> = cases.keys().cloned().collect();
     let verbose = !filter.is_empty();

@@ -9,7 +9,7 @@ fn codes(pickle: &[u8]) -> Vec<String> {
     sample_codes(&Archive::base().with_samples(pickle, &[]))
 }
 
-/// A tensor of four floats in storage `0`, of one axis with this extent.
+/// A tensor of four floats in storage `0`, of one axis with this size.
 fn tensor(extent: &[u8]) -> Vec<u8> {
     let mut pickle = b"\x80\x02".to_vec();
     pickle.extend(b"(ctorch._utils\n_rebuild_tensor_v2\n((X\x07\0\0\0storagectorch\nFloatStorage\n");

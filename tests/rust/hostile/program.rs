@@ -52,11 +52,11 @@ fn negative_extents_are_found() {
     let archive = with_relus(&[("x", "a")]).edit_program(|p| {
         graph(p)["tensor_values"]["a"]["sizes"][0] = json!({"as_int": -2});
     });
-    assert_one(&read_codes(&archive), "OP108", &["`a`", "an extent of -2"]);
+    assert_one(&read_codes(&archive), "OP108", &["`a`", "a size of -2"]);
     let archive = with_relus(&[("x", "a")]).edit_program(|p| {
         graph(p)["tensor_values"]["a"]["sizes"][0] = json!({"as_expr": {"expr_str": "-5", "hint": null}});
     });
-    assert_one(&read_codes(&archive), "OP108", &["`a`", "an extent of -5"]);
+    assert_one(&read_codes(&archive), "OP108", &["`a`", "a size of -5"]);
 }
 
 #[test]

@@ -1,11 +1,11 @@
-//! Random tests for rules: element types and extents of a model, and values of its inputs.
+//! Random tests for rules: element types and sizes of a model, and values of its inputs.
 
 use onnxport_core::ir::{Model, Shape, Type};
 use onnxport_core::sym::{Dim, SymId};
 use onnxport_core::tensor::{DType, Kind};
 use onnxport_ir::ops::{Tensor, Value};
 
-/// The extents to choose from.
+/// The sizes to choose from.
 const SIZES: [i64; 6] = [0, 1, 2, 3, 4, 7];
 
 /// Draws numbers; the same every time.
@@ -86,7 +86,7 @@ pub(crate) fn values(
     let drawn = block.inputs.iter().map(|input| {
         let ty = &model.graph.values[*input].ty;
         let shape = ty.shape().and_then(Shape::dims).expect("a rank");
-        let extent = |dim: &Option<Dim>| model.symbols.eval(dim.expect("an extent"), sizes);
+        let extent = |dim: &Option<Dim>| model.symbols.eval(dim.expect("a size"), sizes);
         let shape = shape.iter().map(|dim| extent(dim).expect("a size") as usize).collect();
         Some(Value::Tensor(random.tensor(ty.dtype().expect("a type"), shape, special)))
     });

@@ -93,7 +93,7 @@ function com.microsoft::RotaryEmbedding() {
     .expect("functions")
 });
 
-/// How often the extents of a model are drawn.
+/// How often the sizes of a model are drawn.
 const ROUNDS: usize = 12;
 
 /// How far results may be off after a rule that states no bound, which no level but an own request runs.
@@ -208,7 +208,7 @@ fn hold(host: &Host, sections: &Sections, level: Level) -> Outcome {
             let sizes = at_empty.cloned().unwrap_or_else(|| sizes(before, random));
             let size = |symbol: SymId| sizes.get(symbol.index()).copied();
             let numbers = fixed(before, &sizes);
-            // Extents that are numbers may contradict each other where symbols did not.
+            // Sizes that are numbers may contradict each other where symbols did not.
             let concrete =
                 validate(&numbers, &StatedTypes::default()).is_empty().then(|| optimised(&numbers));
             for draw in 0..count {

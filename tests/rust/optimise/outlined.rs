@@ -49,7 +49,7 @@ fn layers_become_calls_of_one_function() {
 #[test]
 fn parts_that_are_too_small_or_differ_stay() {
     assert_eq!(outlined(LAYERS, 4).1, 0);
-    // Another argument is no other part, but one that reads its own value twice is: the two around it are no neighbours.
+    // Another argument is no other part, but one that reads its own value twice is: the two around it are not neighbours.
     assert_eq!(outlined(&LAYERS.replace("Add(%b1, %x)", "Add(%b1, %start)"), 3).1, 3);
     assert_eq!(outlined(&LAYERS.replace("Add(%b1, %x)", "Add(%b1, %b1)"), 3).1, 0);
     assert_eq!(outlined(&LAYERS.replace("Clip(%c2, _, %two)", "Abs(%c2)"), 3).1, 2);

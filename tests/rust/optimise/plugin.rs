@@ -105,7 +105,7 @@ rules! {
     defaults: "t"::Defaults(Gemm(x, w, alpha = 1.0, transA = 0, transB = transposed)) if transposed.int() == Some(0)
         => MatMul(x, w);
 
-    /// Extents that are the same.
+    /// Sizes that are the same.
     extents: "t"::Extents(x: [B, _, N], y: [.., N]) if B != N => Transpose(x, perm = [0, 1, 2]);
 
     /// A part that is read twice.

@@ -13,7 +13,7 @@ fn readers<'h>(value: ValueRef<'h>, op: impl Operator<'static>) -> Vec<NodeRef<'
 /// The input at `index`, when it is an initializer.
 fn weight<'h>(node: NodeRef<'h>, index: usize) -> Res<Weight<'h>> {
     let value = node.input(index).filter(|value| value.is_initializer());
-    Ok(value.ok_or("an input is no initializer")?.weight())
+    Ok(value.ok_or("an input is not an initializer")?.weight())
 }
 
 /// A convolution with the batch norm that follows it: the weights are scaled, computed in f64 and rounded

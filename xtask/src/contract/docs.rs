@@ -7,15 +7,13 @@ use super::model::{Answers, Const, Contract, Field, Item, Kind, Module, Struct, 
 
 /// The introduction of the page.
 const HEAD: &str = "\
-A plugin and a host meet at these interfaces. Each asks the other for a table by its name; tables stand behind an
-envelope and only grow at their end. Authors of plugins in Rust do not use them: the SDK does; `docs/c-plugins.md` is
-the guide for C. They are written in
-`plugin-sdk/abi/contract.rs`; the Rust modules, `plugin-sdk/abi/include/onnxport.h` and this page are made from
-it.
+The interfaces between the host and its plugins. Each side requests a table of the other by its name; tables only grow at
+their end. The SDK uses them for plugins in Rust; `docs/c-plugins.md` is the guide for C. The source is
+`plugin-sdk/abi/contract.rs`; the Rust modules, `plugin-sdk/abi/include/onnxport.h` and this page are generated from it.
 
-Of every function the page says since which revision of the contract it is there, on which thread it may be
-called, how long what it takes and gives is valid, and which [statuses](#status) it answers. A function that
-was appended to a table is *optional*: the other side may be older and not have it.
+For every function, the page states the first revision that has it, the thread on which it may be called, the
+lifetimes of its arguments and results, and the [statuses](#status) that it returns. A function that was appended
+to a table is *optional*: the other side may be older and lack it.
 ";
 
 /// The page.
@@ -120,7 +118,7 @@ fn function(out: &mut String, of: &Struct, field: &Field) {
     let _ = writeln!(out, "- gives: {}", facts.gives.text());
     match &facts.answers {
         Answers::Never => out.push_str("- answers: cannot fail\n"),
-        Answers::Number => out.push_str("- answers: a number that is no status\n"),
+        Answers::Number => out.push_str("- answers: a number that is not a status\n"),
         Answers::Statuses(names) => {
             let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
             let _ = writeln!(out, "- answers: {}", names.join(", "));

@@ -40,7 +40,7 @@ impl Contract {
 pub(crate) struct Module {
     /// `lowering`.
     pub name: String,
-    /// `lowering/1`; `None` where the module is no interface.
+    /// `lowering/1`; `None` where the module is not an interface.
     pub interface: Option<String>,
     /// The revision that brought it.
     pub since: Revision,
@@ -219,9 +219,9 @@ impl Gives {
 
 /// The meaning of a function's result.
 pub(crate) enum Answers {
-    /// It has none, or one that is no status: it cannot fail.
+    /// It has none, or one that is not a status: it cannot fail.
     Never,
-    /// A number that is no status.
+    /// A number that is not a status.
     Number,
     /// These constants of `status`.
     Statuses(Vec<String>),

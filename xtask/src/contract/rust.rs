@@ -185,7 +185,7 @@ fn lines(of: &Struct, field: &Field, facts: &Facts) -> Vec<String> {
     }
     lines.push(match &facts.answers {
         Answers::Never => "Cannot fail.".to_owned(),
-        Answers::Number => "Answers a number that is no status.".to_owned(),
+        Answers::Number => "Answers a number that is not a status.".to_owned(),
         Answers::Statuses(names) => {
             let links: Vec<String> =
                 names.iter().map(|name| format!("[`{name}`](crate::status::{name})")).collect();

@@ -55,7 +55,7 @@ fn tables_grow_at_their_end_and_records_never() {
     let grown = "/// A.\n#[slot(since = 1.2)]\npub a: u32,\n/// B.\npub b: u32,";
     assert_eq!(table(grown), Err("7: a table grows at its end only".to_owned()));
     assert_eq!(table("/// A.\n#[slot(since = 1.2)]\npub a: u32,"), Ok(()));
-    assert!(table("/// A.\n#[slot(since = 1.2)]\npub a: RStr<'static>,").is_err(), "zero is no text");
+    assert!(table("/// A.\n#[slot(since = 1.2)]\npub a: RStr<'static>,").is_err(), "zero is not a text");
     let optional = "/// A.\n#[slot(optional)]\npub a: u32,";
     let of_plugin =
         |fields: &str| read(&format!("/// A table.\n#[table(plugin)]\npub struct T {{\n{fields}\n}}"));

@@ -1,5 +1,5 @@
-//! `backend/1`: the backends, claims and regions without a graph, what each says that it can take, and what
-//! it makes of a small model.
+//! `backend/1`: the backends, claims and regions without a graph, the stated capabilities of each, and its
+//! regions of a small model.
 
 use super::Subject;
 use super::graph::{Named, entries, without_graph};
@@ -13,7 +13,7 @@ use onnxport_core::ir::Model;
 use onnxport_core::ops::infer;
 use onnxport_core::valid::{StatedTypes, validate};
 
-/// Products, activations, an image and views; fixed extents and a symbolic one.
+/// Products, activations, an image and views; fixed sizes and a symbolic one.
 const SAMPLE: &str = "\
 opset 20
 graph {

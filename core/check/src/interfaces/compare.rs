@@ -37,7 +37,7 @@ pub(super) fn probe(subject: &Subject, journal: &mut Journal) {
         Some(match answers {
             [status::OK, status::OK] => Finding::pass(check, "twice at once, and closed"),
             [status::PANICKED, _] | [_, status::PANICKED] => Finding::fail(check, "panics"),
-            [status::OK, _] => Finding::fail(check, "a second comparer cannot be opened beside the first"),
+            [status::OK, _] => Finding::fail(check, "a second comparer cannot be opened"),
             _ => Finding::skip(check, "the comparer is not available here"),
         })
     });

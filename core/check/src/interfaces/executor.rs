@@ -36,7 +36,7 @@ pub(super) fn probe(subject: &Subject, journal: &mut Journal) {
     journal.step(&check, |_| {
         let runtime = executor.open(&[]);
         Some(match runtime.and_then(|runtime| runtime.describe()) {
-            Ok(text) if text.is_empty() => Finding::fail(&check, "the runtime describes itself with no text"),
+            Ok(text) if text.is_empty() => Finding::fail(&check, "the description of the runtime is empty"),
             Ok(text) => {
                 opens = true;
                 Finding::pass(&check, text)

@@ -1,4 +1,4 @@
-//! `weights/1`: the lists, calls that no host would make, and what quantisers make of weights that are made
+//! `weights/1`: the lists, calls that no host would make, and the results of quantisers on weights that are made
 //! up for them.
 
 mod hostile;

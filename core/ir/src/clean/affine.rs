@@ -8,7 +8,7 @@ use crate::tensor::DType;
 /// How many producers are followed.
 const DEPTH: usize = 32;
 
-/// `base + Σ steps[k] * i_k`, where `i_k` counts along the axis `k`, the last one being 0. Along an axis of extent 1 the step
+/// `base + Σ steps[k] * i_k`, where `i_k` counts along the axis `k`, the last one being 0. Along an axis of size 1 the step
 /// is 0.
 #[derive(Clone, Debug)]
 pub(super) struct Affine {
@@ -108,12 +108,12 @@ impl Affine {
     }
 }
 
-/// The extents of a value, if all are known.
+/// The sizes of a value, if all are known.
 pub(super) fn dims(graph: &Graph, value: ValueId) -> Option<Vec<Dim>> {
     graph.values[value].ty.shape().and_then(Shape::dims)?.iter().copied().collect()
 }
 
-/// Requires each extent of `part` to be that of `whole`, or 1. An unknown extent fails.
+/// Requires each size of `part` to be that of `whole`, or 1. An unknown size fails.
 pub(super) fn fits(graph: &Graph, part: ValueId, whole: ValueId) -> Option<()> {
     let (part, whole) = (dims(graph, part)?, dims(graph, whole)?);
     let mut pairs = part.iter().rev().zip(whole.iter().rev());

@@ -8,9 +8,9 @@ use crate::tensor::LazyTensor;
 /// A dense tensor of texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextTensor {
-    /// The extents, outermost first.
+    /// The sizes, outermost first.
     pub shape: Vec<u64>,
-    /// The elements, row-major: as many as the extents say. UTF-8 by ONNX's rules, which nothing checks.
+    /// The elements, row-major: as many as the sizes say. UTF-8 by ONNX's rules, which nothing checks.
     pub items: Vec<Bytes>,
 }
 
@@ -26,7 +26,7 @@ pub enum DenseTensor {
 /// A tensor of which only some elements are stored; the others are zero.
 #[derive(Clone, Debug)]
 pub struct SparseTensor {
-    /// The extents, outermost first.
+    /// The sizes, outermost first.
     pub shape: Vec<u64>,
     /// The stored elements, a vector.
     pub values: LazyTensor,
@@ -45,7 +45,7 @@ pub enum Literal {
 }
 
 impl Literal {
-    /// The extents, outermost first.
+    /// The sizes, outermost first.
     pub fn shape(&self) -> &[u64] {
         match self {
             Literal::Text(text) => &text.shape,

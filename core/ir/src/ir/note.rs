@@ -84,7 +84,7 @@ pub struct Notes {
     pub blocks: FxHashMap<BlockId, BlockNote>,
     /// The origins of equal nodes that a node stands for since they were merged into it, each once.
     pub merged: FxHashMap<NodeId, Vec<OriginId>>,
-    /// How the model spells extents that are simpler than it says.
+    /// How the model spells sizes that are simpler than it says.
     pub dims: FxHashMap<Dim, String>,
 }
 

@@ -17,7 +17,7 @@ pub enum Shape {
     /// Nothing is known.
     #[default]
     Unranked,
-    /// One entry per axis; `None` where the extent is unknown.
+    /// One entry per axis; `None` where the size is unknown.
     Ranked(SmallVec<[Option<Dim>; 4]>),
 }
 
@@ -42,7 +42,7 @@ impl Shape {
 }
 
 impl Shape {
-    /// The extents, to change them.
+    /// The sizes, to change them.
     pub fn dims_mut(&mut self) -> Option<&mut [Option<Dim>]> {
         match self {
             Shape::Unranked => None,
@@ -119,7 +119,7 @@ impl Type {
         self.combine(stated, dims, Option::or);
     }
 
-    /// As [`fill`](Self::fill), and replaces symbolic extents by the expressions of `dims`.
+    /// As [`fill`](Self::fill), and replaces symbolic sizes by the expressions of `dims`.
     pub fn restate(&mut self, stated: DType, dims: &Shape) {
         self.combine(stated, dims, |have, more| match have {
             Some(Dim::Const(_)) => have,

@@ -69,7 +69,7 @@ pub struct UnboundEntry {
     pub name: String,
     /// Its element type in the program; complex tensors are pairs of reals in the model.
     pub dtype: String,
-    /// Its extents in the program, outermost first.
+    /// Its sizes in the program, outermost first.
     pub shape: Vec<u64>,
     /// The initializer before it that shows the same elements of the same memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]

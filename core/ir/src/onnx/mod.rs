@@ -53,7 +53,7 @@ impl OnnxFile {
     ///
     /// # Errors
     /// `OP101` when it cannot be read; `OP110` when it is damaged, holds no graph, or states weights
-    /// that cannot be: extents below zero, bytes that do not fit their shape, data outside of the
+    /// that cannot be: sizes below zero, bytes that do not fit their shape, data outside of the
     /// model's folder.
     pub fn open(path: &Path) -> Result<Self, Diagnostic> {
         Self::declarations(path)?.with_weights()

@@ -45,13 +45,13 @@ pub struct Port {
     pub name: String,
     /// Element type, when it is a tensor of known type.
     pub dtype: Option<DType>,
-    /// The extents, when the rank is known.
+    /// The sizes, when the rank is known.
     pub dims: Option<Vec<Extent>>,
     /// Whether an initializer gives the input a default.
     pub optional: bool,
 }
 
-/// A declared extent.
+/// A declared size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// A number.

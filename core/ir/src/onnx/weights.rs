@@ -17,7 +17,7 @@ pub struct Weight {
     pub dtype: Option<DType>,
     /// Extents.
     pub dims: Vec<u64>,
-    /// The size in bytes, as the type and the extents give it.
+    /// The size in bytes, as the type and the sizes give it.
     pub bytes: u64,
     /// Where the bytes are.
     pub location: Location,
@@ -57,7 +57,7 @@ impl Weight {
     pub fn read(tensor: &TensorProto) -> Result<Self, String> {
         let dtype = DType::from_onnx(tensor.data_type());
         let dims: Option<Vec<u64>> = tensor.dims.iter().map(|d| u64::try_from(*d).ok()).collect();
-        let dims = dims.ok_or("has a negative extent")?;
+        let dims = dims.ok_or("has a negative size")?;
         let elements = count(&dims);
         let bytes = match dtype {
             // Text has no fixed size.

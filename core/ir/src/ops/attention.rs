@@ -1,6 +1,6 @@
 //! Attention and rotary embeddings.
 
-#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+#![expect(clippy::arithmetic_side_effects, reason = "indices into tensors whose sizes were counted")]
 
 use super::activation::{sigmoid, softmax_line};
 use super::call::{Call, one};

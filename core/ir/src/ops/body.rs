@@ -12,7 +12,7 @@
 //! `ignore_index` is given, and one output is requested; `type0:1` is for a first input of float32. `$axis` in the text
 //! stands for the value of the attribute in the call, `$type0` for the element type of its first input.
 //!
-//! Bodies that depend on ranks, extents and several attributes at once are built by a function in Rust, one file for each
+//! Bodies that depend on ranks, sizes and several attributes at once are built by a function in Rust, one file for each
 //! family: `MADE` lists them.
 
 mod attention;

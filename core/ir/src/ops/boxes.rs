@@ -1,6 +1,6 @@
 //! Boxes in images: pooling over them, and selecting them.
 
-#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+#![expect(clippy::arithmetic_side_effects, reason = "indices into tensors whose sizes were counted")]
 
 use super::call::{Call, one};
 use super::error::invalid;
@@ -13,7 +13,7 @@ pub(super) const OPS: &[Op] = &[
     Op::new("RoiAlign").infer(infer::roi_align).eval(roi_align),
 ];
 
-/// The extents of an image, with its channels.
+/// The sizes of an image, with its channels.
 fn image(x: &Tensor) -> Res<[usize; 4]> {
     match *x.shape() {
         [n, channels, height, width] => Ok([n, channels, height, width]),
@@ -30,7 +30,7 @@ fn sample(number: f64, batch: usize) -> Res<usize> {
     }
 }
 
-/// The four places around a point, with their weights; none when it lies outside.
+/// The four positions around a point, with their weights; none when it lies outside.
 fn around(y: f64, x: f64, height: usize, width: usize) -> Vec<(usize, f64)> {
     let (h, w) = (height as f64, width as f64);
     if height == 0 || width == 0 || !(-1.0..=h).contains(&y) || !(-1.0..=w).contains(&x) {
@@ -86,7 +86,7 @@ fn roi_align(c: &mut Call<'_>) -> Res<Vec<Value>> {
         let number = sample(*number as f64, batch)?;
         let corner =
             |at: usize| roi.get(at).copied().unwrap_or(0.0) * scale - if shifted { 0.5 } else { 0.0 };
-        // Of a box, the start of an axis, the extent of a bin, and the points along it.
+        // Of a box, the start of an axis, the size of a bin, and the points along it.
         let bins = |start: f64, end: f64, count: usize| -> Res<(f64, f64, usize)> {
             let length = if shifted { end - start } else { (end - start).max(1.0) };
             let bin = length / count as f64;
@@ -94,7 +94,7 @@ fn roi_align(c: &mut Call<'_>) -> Res<Vec<Value>> {
             if points < 1e6 {
                 Ok((start, bin, points as usize))
             } else {
-                invalid!("a box of extent {length} is too large")
+                invalid!("a box of size {length} is too large")
             }
         };
         let (left, across, xs) = bins(corner(0), corner(2), columns)?;
@@ -155,7 +155,7 @@ fn max_roi_pool(c: &mut Call<'_>) -> Res<Vec<Value>> {
         let [number, corners @ ..] = roi else { continue };
         let number = sample(*number, batch)?;
         let at = |i: usize| corners.get(i).map_or(0.0, |x| (x * scale).round());
-        // The places of bin `i` of `n` along an axis.
+        // The positions of bin `i` of `n` along an axis.
         let bin = |start: f64, end: f64, i: usize, n: usize, extent: usize| {
             let size = (end - start + 1.0).max(1.0) / n as f64;
             let edge = |x: f64| (x + start).clamp(0.0, extent as f64) as usize;

@@ -275,11 +275,11 @@ pub(super) fn axis(axis: i64, rank: usize) -> Res<usize> {
     }
 }
 
-/// Extents and counts that must not be negative.
+/// Sizes and counts that must not be negative.
 pub(super) fn sizes(items: &[i64]) -> Res<Vec<usize>> {
     let size = |n: &i64| match usize::try_from(*n) {
         Ok(size) => Ok(size),
-        Err(_) => invalid!("the extent {n} is negative"),
+        Err(_) => invalid!("the size {n} is negative"),
     };
     items.iter().map(size).collect()
 }

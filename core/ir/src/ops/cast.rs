@@ -45,7 +45,7 @@ pub(super) fn convert(x: &Tensor, to: DType, saturate: bool, rounding: Rounding)
         Elements::Bool(items) => items.into_iter().map(|b| f64::from(u8::from(b))).collect(),
         Elements::Float(items) => items,
         Elements::Complex(items) if to.is_complex() => return Tensor::of_complexes(to, shape, items),
-        Elements::Complex(_) => return unsupported!("{} has no place in {to}", x.dtype()),
+        Elements::Complex(_) => return unsupported!("{} does not fit in {to}", x.dtype()),
         Elements::Text(items) => items.iter().map(|text| parse(text)).collect::<Res<_>>()?,
     };
     match to.kind() {

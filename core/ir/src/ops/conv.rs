@@ -1,6 +1,6 @@
 //! Convolutions.
 
-#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+#![expect(clippy::arithmetic_side_effects, reason = "indices into tensors whose sizes were counted")]
 
 use super::call::{Call, one, sizes};
 use super::error::invalid;
@@ -15,14 +15,14 @@ pub(super) const OPS: &[Op] = &[
     Op::new("ConvTranspose").infer(infer::conv_transpose).eval(conv_transpose),
 ];
 
-/// The extents of a convolution.
+/// The sizes of a convolution.
 pub(super) struct Plan {
     batch: usize,
-    /// Channels of the input, and spatial places of one.
+    /// Channels of the input, and spatial positions of one.
     channels: usize,
     input: usize,
     groups: usize,
-    /// Channels of the output, and spatial places of one.
+    /// Channels of the output, and spatial positions of one.
     filters: usize,
     output: usize,
     taps: Vec<Vec<(usize, usize)>>,
@@ -39,7 +39,7 @@ fn group(c: &Call<'_>, channels: usize, filters: usize) -> Res<usize> {
     }
 }
 
-/// The extents of the kernel: the attribute, else those of the weight.
+/// The sizes of the kernel: the attribute, else those of the weight.
 fn kernel(c: &Call<'_>, weight: &[usize]) -> Res<Vec<usize>> {
     let spatial = weight.get(2..).unwrap_or_default();
     match c.ints("kernel_shape") {
@@ -139,7 +139,7 @@ fn conv_integer(c: &mut Call<'_>) -> Res<Vec<Value>> {
     one(Tensor::of_ints(DType::I32, plan.shape, out)?)
 }
 
-/// The extents of a transposed convolution; pads that follow from them are set.
+/// The sizes of a transposed convolution; pads that follow from them are set.
 pub fn transposed(c: &Call<'_>, window: &mut Window, input: &[usize]) -> Res<Vec<usize>> {
     let rank = input.len();
     let extra = c.ints("output_padding").map_or_else(|| vec![0; rank], <[i64]>::to_vec);
@@ -157,7 +157,7 @@ pub fn transposed(c: &Call<'_>, window: &mut Window, input: &[usize]) -> Res<Vec
         let full = window.covered(axis, *extent).saturating_add(extra.get(axis).copied().unwrap_or(0));
         if let Some(given) = &given {
             let Some(wanted) = given.get(axis).copied() else {
-                return invalid!("an extent of the output is missing");
+                return invalid!("a size of the output is missing");
             };
             let total = full.saturating_sub(wanted);
             let less = total.div_euclid(2);

@@ -1,6 +1,6 @@
-//! Convolutions whose places move, and columns put back into an image.
+//! Convolutions whose positions move, and columns put back into an image.
 
-#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+#![expect(clippy::arithmetic_side_effects, reason = "indices into tensors whose sizes were counted")]
 
 use super::call::{Call, one, sizes};
 use super::error::invalid;
@@ -42,7 +42,7 @@ fn col2im(c: &mut Call<'_>) -> Res<Vec<Value>> {
     one(Tensor::of_numbers(x.dtype(), shape, out)?)
 }
 
-/// The element of `image` at a point between places; outside there are zeros.
+/// The element of `image` at a point between positions; outside there are zeros.
 fn between(image: &[f64], spatial: &[usize], steps: &[isize], point: &[f64]) -> f64 {
     let mut sources = vec![(0usize, 1.0)];
     for ((extent, step), at) in spatial.iter().zip(steps).zip(point) {

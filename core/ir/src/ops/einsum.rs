@@ -1,6 +1,6 @@
 //! `Einsum`.
 
-#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+#![expect(clippy::arithmetic_side_effects, reason = "indices into tensors whose sizes were counted")]
 
 use super::call::{Call, one};
 use super::error::invalid;
@@ -56,7 +56,7 @@ fn einsum(c: &mut Call<'_>) -> Res<Vec<Value>> {
         }
         axes.push(named);
     }
-    // Every label once, with its extent; an axis of extent 1 is repeated.
+    // Every label once, with its size; an axis of size 1 is repeated.
     let mut extents: Vec<(Label, usize)> = Vec::new();
     for (named, input) in axes.iter().zip(&inputs) {
         for (label, extent) in named.iter().zip(input.shape()) {
@@ -64,7 +64,7 @@ fn einsum(c: &mut Call<'_>) -> Res<Vec<Value>> {
                 None => extents.push((*label, *extent)),
                 Some((_, known)) if *known == 1 => *known = *extent,
                 Some((_, known)) if *extent != 1 && extent != known => {
-                    return invalid!("one label of `{equation}` has the extents {known} and {extent}");
+                    return invalid!("one label of `{equation}` has the sizes {known} and {extent}");
                 }
                 Some(_) => {}
             }
@@ -161,7 +161,7 @@ mod infer {
         let terms: Vec<&str> = terms.split(',').collect();
         let inputs = cx.node.inputs.len();
         cx.demand(terms.len() == inputs, || {
-            format!("the equation `{equation}` is of {} inputs in place of {inputs}", terms.len())
+            format!("the equation `{equation}` is of {} inputs instead of {inputs}", terms.len())
         })?;
         for term in terms.iter().copied().chain(result) {
             let letters = term.replacen("...", "", 1);
@@ -180,13 +180,13 @@ mod infer {
             let (front, back) = term.split_once("...").unwrap_or((term, ""));
             let (named, dotted) = (front.len().saturating_add(back.len()), term.contains("..."));
             let fits = if dotted { named <= dims.len() } else { named == dims.len() };
-            cx.demand(fits, || format!("input {index} has {} axes in place of `{term}`", dims.len()))?;
+            cx.demand(fits, || format!("input {index} has {} axes instead of `{term}`", dims.len()))?;
             let own = dims[..front.len()].iter().chain(&dims[dims.len().saturating_sub(back.len())..]);
             for (letter, dim) in front.chars().chain(back.chars()).zip(own) {
-                // An extent of 1 may broadcast, so that it says nothing about the letter's.
+                // A size of 1 may broadcast, so that it says nothing about the letter's.
                 let dim = dim.filter(|d| cx.symbols.range(*d).min.is_some_and(|n| n > 1));
                 let known = extents.iter().find(|(l, ..)| *l == letter).and_then(|e| e.2);
-                cx.equal(known, dim, &format!("the extents of `{letter}` differ"))?;
+                cx.equal(known, dim, &format!("the sizes of `{letter}` differ"))?;
                 match extents.iter_mut().find(|(l, ..)| *l == letter) {
                     Some((_, count, known)) => {
                         (*count, *known) = (count.saturating_add(1), either(*known, dim));

@@ -1,6 +1,6 @@
 //! Attention whose scores and probabilities graphs of the model change.
 
-#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+#![expect(clippy::arithmetic_side_effects, reason = "indices into tensors whose sizes were counted")]
 
 use super::activation::softmax_line;
 use super::call::{Call, one};

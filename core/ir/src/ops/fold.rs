@@ -17,7 +17,7 @@ struct Alone;
 
 impl Scope for Alone {
     fn run(&mut self, _: BlockId, _: Vec<Value>) -> Res<Vec<Value>> {
-        unsupported!("a node with a body is not evaluated on its own")
+        unsupported!("a node with a body is not evaluated separately")
     }
 
     fn returned(&self, _: BlockId) -> Vec<Type> {

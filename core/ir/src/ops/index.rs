@@ -1,6 +1,6 @@
 //! Elements by index.
 
-#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+#![expect(clippy::arithmetic_side_effects, reason = "indices into tensors whose sizes were counted")]
 
 mod infer;
 
@@ -32,7 +32,7 @@ fn place(index: i64, extent: usize) -> Res<usize> {
     usize::try_from(front)
         .ok()
         .filter(|at| *at < extent)
-        .ok_or_else(|| Error::invalid(format!("the index {index} is out of the extent {extent}")))
+        .ok_or_else(|| Error::invalid(format!("the index {index} is out of range for the size {extent}")))
 }
 
 fn gather(c: &mut Call<'_>) -> Res<Vec<Value>> {
@@ -72,7 +72,7 @@ fn gather_elements(c: &mut Call<'_>) -> Res<Vec<Value>> {
     one(data.pick(indices.shape().to_vec(), places)?)
 }
 
-/// The places of slices in a tensor of shape `shape`, whose first axes the last axis of `indices` names; in front of
+/// The positions of slices in a tensor of shape `shape`, whose first axes the last axis of `indices` names; in front of
 /// them, `batch` axes are shared.
 fn slices(indices: &Tensor, shape: &[usize], batch: usize) -> Res<(Vec<usize>, usize)> {
     let Some((depth, outer)) = indices.shape().split_last() else {

@@ -1,6 +1,6 @@
 //! Common parts of elementwise operators.
 
-#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+#![expect(clippy::arithmetic_side_effects, reason = "indices into tensors whose sizes were counted")]
 
 use super::call::{Call, one};
 use super::error::unsupported;

@@ -1,6 +1,6 @@
 //! Products of matrices.
 
-#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+#![expect(clippy::arithmetic_side_effects, reason = "indices into tensors whose sizes were counted")]
 
 use super::call::{Call, one};
 use super::error::{invalid, unsupported};
@@ -18,7 +18,7 @@ pub(super) const OPS: &[Op] = &[
     Op::new("MatMulInteger").typed().infer(|cx| infer::matmul(cx, 0, 1)).eval(matmul_integer),
 ];
 
-/// The extents of a product of stacks of matrices, by NumPy's rules.
+/// The sizes of a product of stacks of matrices, by NumPy's rules.
 pub(super) struct Plan {
     a: Vec<usize>,
     b: Vec<usize>,
@@ -219,7 +219,7 @@ pub(super) mod infer {
             [n] => (&b[..0], None, *n),
             [batch @ .., m, n] => (batch, Some(*n), *m),
         };
-        cx.equal(inner, other, "the extents that are summed over differ")?;
+        cx.equal(inner, other, "the sizes that are summed over differ")?;
         let mut dims = together(cx, a_batch, b_batch)?;
         dims.extend(rows);
         dims.extend(columns);
@@ -233,7 +233,7 @@ pub(super) mod infer {
         let at = |transposed: bool, first: usize| usize::from(transposed) ^ first;
         let (a, b) = (cx.dims(0)?, cx.dims(1)?);
         let (turn_a, turn_b) = (cx.flag("transA")?, cx.flag("transB")?);
-        cx.equal(a[at(turn_a, 1)], b[at(turn_b, 0)], "the extents that are summed over differ")?;
+        cx.equal(a[at(turn_a, 1)], b[at(turn_b, 0)], "the sizes that are summed over differ")?;
         let out = [a[at(turn_a, 0)], b[at(turn_b, 1)]];
         onto(cx, 2, &out)?;
         one(out)

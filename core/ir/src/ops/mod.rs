@@ -20,7 +20,7 @@
 //! # Inference
 //!
 //! A rule takes a [`Cx`](infer), reads the known facts of inputs and attributes, and returns the shapes of the
-//! outputs, or nothing: an extent is stated only if every run of the model has it. A node that is invalid at all sizes is
+//! outputs, or nothing: a size is stated only if every run of the model has it. A node that is invalid at all sizes is
 //! refuted with a sentence, and validation refuses it. A node that is valid at some sizes is not refuted.
 //!
 //! Element types follow from the operator's signature; where they do not, a line has `.dtypes(…)`. `.contents(…)` gives
@@ -46,7 +46,7 @@
 //! ONNX defines some operators by others: [`body()`] is that definition, a function. It evaluates an operator that has
 //! no evaluator of its own, and a second opinion on one that has.
 
-// Extents, attributes and shapes come from files. A file of kernels, which computes places in tensors whose extents were
+// Sizes, attributes and shapes come from files. A file of kernels, which computes positions in tensors whose sizes were
 // counted, says so at its head.
 #![deny(clippy::arithmetic_side_effects)]
 

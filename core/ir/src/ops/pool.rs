@@ -1,6 +1,6 @@
 //! Pools.
 
-#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+#![expect(clippy::arithmetic_side_effects, reason = "indices into tensors whose sizes were counted")]
 
 use super::call::{Call, one, sizes};
 use super::error::invalid;
@@ -30,7 +30,7 @@ fn norm(items: impl Iterator<Item = f64>, p: f64) -> f64 {
     items.map(|x| x.abs().powf(p)).sum::<f64>().powf(p.recip())
 }
 
-/// `f` of all spatial places of each channel.
+/// `f` of all spatial positions of each channel.
 fn global(c: &Call<'_>, f: impl Fn(&[f64]) -> f64) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
     let [n, channels, spatial @ ..] = x.shape() else { return invalid!("the input has no channels") };
@@ -48,10 +48,10 @@ fn global(c: &Call<'_>, f: impl Fn(&[f64]) -> f64) -> Res<Vec<Value>> {
 /// A pool over an input.
 struct Pool {
     window: Window,
-    /// The spatial extents of the input and of the output.
+    /// The spatial sizes of the input and of the output.
     input: Vec<usize>,
     output: Vec<usize>,
-    /// For each place of the output, the places of the input in its window.
+    /// For each position of the output, the positions of the input in its window.
     windows: Vec<Vec<usize>>,
     /// The shape of the result.
     shape: Vec<usize>,
@@ -72,7 +72,7 @@ impl Pool {
         Ok(Self { window, input: input.to_vec(), output, windows, shape })
     }
 
-    /// `f` of each window: the place of the output, the places of the input, and the elements of the channel.
+    /// `f` of each window: the place of the output, the positions of the input, and the elements of the channel.
     fn each<T>(&self, items: &[f64], mut f: impl FnMut(usize, &[usize], &[f64], usize) -> T) -> Vec<T> {
         let size = volume(&self.input).max(1);
         let planes = items.chunks(size).enumerate();
@@ -84,7 +84,7 @@ impl Pool {
             .collect()
     }
 
-    /// How many places of the window at `to` lie in the input or its padding.
+    /// How many positions of the window at `to` lie in the input or its padding.
     fn padded(&self, mut to: usize) -> usize {
         let mut count = 1;
         for axis in (0..self.output.len()).rev() {

@@ -1,6 +1,6 @@
 //! Quantised numbers.
 
-#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+#![expect(clippy::arithmetic_side_effects, reason = "indices into tensors whose sizes were counted")]
 
 use super::call::{Call, axis, one};
 use super::conv::{Plan as Convolution, centred};
@@ -27,7 +27,7 @@ pub(super) const OPS: &[Op] = &[
 /// Which scale and zero point belong to which element.
 struct Grid {
     cut: Cut,
-    /// Extents along the axis that share one scale; 0 where all elements do.
+    /// Sizes along the axis that share one scale; 0 where all elements do.
     block: usize,
     /// Scales along the axis.
     entries: usize,
@@ -43,7 +43,7 @@ impl Grid {
         let block = usize::try_from(c.int("block_size")?).unwrap_or(0);
         if block == 0 {
             if scale.len() != cut.extent {
-                return invalid!("{} scales are given for the extent {}", scale.len(), cut.extent);
+                return invalid!("{} scales are given for the size {}", scale.len(), cut.extent);
             }
             return Ok(Self { cut: Cut { outer: 1, ..cut }, block: 1, entries: cut.extent });
         }
@@ -211,7 +211,7 @@ mod infer {
         smallvec![cx.dtype_attr("output_dtype", || cx.dtype(1))]
     }
 
-    /// `QuantizeLinear` and `DequantizeLinear`: one scale, one for each place of an axis, or one for each block.
+    /// `QuantizeLinear` and `DequantizeLinear`: one scale, one for each position of an axis, or one for each block.
     pub(super) fn scaled(cx: &mut Cx<'_>) -> Option<Shapes> {
         let dims = cx.dims(0)?;
         if let (Some(scales), true) = (cx.dims(1), !cx.flag("block_size")?) {
@@ -220,7 +220,7 @@ mod infer {
                 && *count != Dim::Const(1)
             {
                 let at = cx.axis(dims.len())?;
-                cx.equal(Some(*count), dims[at], "the scales are not one for each place of their axis")?;
+                cx.equal(Some(*count), dims[at], "the number of scales differs from the size of their axis")?;
             }
         }
         // One zero point may have an axis of its own.

@@ -1,6 +1,6 @@
 //! Recurrent layers: `RNN`, `GRU` and `LSTM`.
 
-#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+#![expect(clippy::arithmetic_side_effects, reason = "indices into tensors whose sizes were counted")]
 
 use super::activation::{relu, sigmoid, softplus};
 use super::call::Call;

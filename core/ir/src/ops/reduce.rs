@@ -1,6 +1,6 @@
 //! Reductions along axes, and running ones.
 
-#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+#![expect(clippy::arithmetic_side_effects, reason = "indices into tensors whose sizes were counted")]
 
 use super::call::{Call, axis, one};
 use super::error::{invalid, unsupported};
@@ -117,7 +117,7 @@ impl Groups {
         }
     }
 
-    /// The places of the elements of each group.
+    /// The positions of the elements of each group.
     pub(super) fn each(&self) -> impl Iterator<Item = impl Iterator<Item = usize> + Clone> {
         let group = &self.group;
         self.starts.clone().map(move |start| group.clone().map(move |at| start + at))

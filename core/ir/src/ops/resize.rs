@@ -1,10 +1,10 @@
 //! Resizing by interpolation.
 //!
 //! Interpolation is separable: along each axis, an element of the result is a weighted sum of elements of the input, its
-//! taps. Where a scale is not the quotient of two extents, coordinates follow the scale, as in the tests of the `onnx`
+//! taps. Where a scale is not the quotient of two sizes, coordinates follow the scale, as in the tests of the `onnx`
 //! package.
 
-#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+#![expect(clippy::arithmetic_side_effects, reason = "indices into tensors whose sizes were counted")]
 
 use super::call::{Call, axis, one};
 use super::error::{invalid, unsupported};
@@ -23,7 +23,7 @@ pub(super) const OPS: &[Op] = &[
 
 #[derive(Clone, Copy, Debug)]
 enum Mode {
-    /// Where a coordinate goes that lies between two places, as `nearest_mode` says, on an axis of this scale.
+    /// Where a coordinate goes that lies between two positions, as `nearest_mode` says, on an axis of this scale.
     Nearest(fn(f64, f64) -> f64),
     Linear,
     /// With the coefficient `a`.
@@ -36,7 +36,7 @@ struct Plan<'a> {
     mode: Mode,
     /// `coordinate_transformation_mode`.
     transformation: &'a str,
-    /// Weights of places outside of the input are dropped.
+    /// Weights of positions outside of the input are dropped.
     exclude: bool,
     antialias: bool,
 }
@@ -51,7 +51,7 @@ struct Line {
     region: (f64, f64),
 }
 
-/// The places in the input and their weights; `None` where the coordinate lies outside and is extrapolated.
+/// The positions in the input and their weights; `None` where the coordinate lies outside and is extrapolated.
 pub type Taps = Option<Vec<(usize, f64)>>;
 
 impl Line {
@@ -214,7 +214,7 @@ fn interpolate(c: &Call<'_>, x: &Tensor, lines: &[Line], plan: &Plan<'_>, fill: 
     one(Tensor::of_numbers(x.dtype(), shape, items)?)
 }
 
-/// `floor(extent · scale)`, where it is an extent.
+/// `floor(extent · scale)`, where it is a size.
 fn scaled(extent: f64, scale: f64) -> Res<usize> {
     let out = (extent * scale).floor();
     if scale > 0.0 && (0.0..1e15).contains(&out) {
@@ -248,9 +248,9 @@ fn asymmetric<'a>(c: &'a Call<'_>, shape: &[usize], scales: &[f64]) -> Res<(Vec<
     Ok((lines, plan))
 }
 
-/// How a `Resize` makes each place along each axis, for whoever computes it elsewhere.
+/// How a `Resize` makes each position along each axis, for whoever computes it elsewhere.
 pub struct Sampling {
-    /// The extents of the result.
+    /// The sizes of the result.
     pub shape: Vec<usize>,
     /// For each axis and each index: the indices of the input with their weights, or `None` for an extrapolated one.
     pub axes: Vec<Vec<Taps>>,
@@ -272,7 +272,7 @@ pub fn sampling(c: &Call<'_>, shape: &[usize]) -> Res<Sampling> {
     Ok(Sampling { shape: extents, axes, nearest: matches!(plan.mode, Mode::Nearest(_)) })
 }
 
-/// The taps of every place of every axis.
+/// The taps of every position of every axis.
 fn taps(c: &Call<'_>, lines: &[Line], plan: &Plan<'_>) -> Res<Vec<Vec<Taps>>> {
     let mut axes: Vec<Vec<Taps>> = Vec::with_capacity(lines.len());
     for line in lines {

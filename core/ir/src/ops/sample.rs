@@ -1,6 +1,6 @@
 //! Sampling at coordinates that are data.
 
-#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+#![expect(clippy::arithmetic_side_effects, reason = "indices into tensors whose sizes were counted")]
 
 use super::call::{Call, one, sizes};
 use super::error::invalid;
@@ -57,7 +57,7 @@ enum Padding {
 #[derive(Clone, Copy, Debug)]
 struct Line {
     extent: usize,
-    /// Where the image ends: the centres of its outermost places, or their outer edges.
+    /// Where the image ends: the centres of its outermost positions, or their outer edges.
     low: f64,
     high: f64,
     padding: Padding,
@@ -71,7 +71,7 @@ impl Line {
     }
 
     /// The coordinate that `position` in -1..=1 stands for, led back into the image by the padding. Of a cubic sample
-    /// only its places are, as in PyTorch, which the operator is modelled on.
+    /// only its positions are, as in PyTorch, which the operator is modelled on.
     fn coordinate(&self, position: f64, reach: usize) -> f64 {
         let at = self.low + position.midpoint(1.0) * (self.high - self.low);
         let at = if reach == 0 { at.round_ties_even() } else { at };
@@ -122,7 +122,7 @@ fn grid_sample(c: &mut Call<'_>) -> Res<Vec<Value>> {
         "reflection" => Padding::Reflection,
         other => return invalid!("unknown padding `{other}`"),
     };
-    // How far from a coordinate places count.
+    // How far from a coordinate positions count.
     let reach = match c.text("mode")? {
         "nearest" => 0,
         "linear" | "bilinear" => 1,
@@ -164,7 +164,7 @@ fn grid_sample(c: &mut Call<'_>) -> Res<Vec<Value>> {
     one(Tensor::of_numbers(x.dtype(), shape, out)?)
 }
 
-/// The places along one axis that a coordinate is made of, and their weights.
+/// The positions along one axis that a coordinate is made of, and their weights.
 fn axis_taps(line: &Line, at: f64, reach: usize) -> Vec<(usize, f64)> {
     if reach == 0 {
         return line.place(at).map(|place| (place, 1.0)).into_iter().collect();

@@ -108,7 +108,7 @@ fn concat_from_sequence(c: &mut Call<'_>) -> Res<Vec<Value>> {
     one(concat(c, &items, c.axis(rank)?)?)
 }
 
-/// Without extents: parts of extent 1, whose axis may be dropped. One extent is that of every part but the last.
+/// Without extents: parts of size 1, whose axis may be dropped. One size is that of every part but the last.
 fn split_to_sequence(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
     let at = c.axis(x.rank())?;
@@ -117,7 +117,7 @@ fn split_to_sequence(c: &mut Call<'_>) -> Res<Vec<Value>> {
         None => (vec![1; extent], !c.flag("keepdims")),
         Some(split) if split.rank() == 0 => {
             let Some(size) = c.long(1)?.and_then(|n| usize::try_from(n).ok()).filter(|n| *n > 0) else {
-                return invalid!("the extent of a part is not positive");
+                return invalid!("the size of a part is not positive");
             };
             ((0..extent).step_by(size).map(|from| size.min(extent.saturating_sub(from))).collect(), false)
         }

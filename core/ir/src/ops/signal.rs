@@ -1,6 +1,6 @@
 //! Fourier transforms, windows, filter banks.
 
-#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+#![expect(clippy::arithmetic_side_effects, reason = "indices into tensors whose sizes were counted")]
 
 use std::f64::consts::TAU;
 

@@ -55,7 +55,7 @@ pub(super) fn concat(c: &Call<'_>, inputs: &[&Tensor], axis: usize) -> Res<Tenso
     Ok(joined)
 }
 
-/// The part of `x` from `starts`, of extent `shape`, by `steps` elements.
+/// The part of `x` from `starts`, of size `shape`, by `steps` elements.
 fn part(c: &Call<'_>, x: &Tensor, starts: &[usize], shape: Vec<usize>, steps: &[i64]) -> Res<Tensor> {
     c.count(&shape)?;
     let strides = dense(x.shape());
@@ -74,7 +74,7 @@ fn part(c: &Call<'_>, x: &Tensor, starts: &[usize], shape: Vec<usize>, steps: &[
 pub(super) fn range(c: &Call<'_>, x: &Tensor, axis: usize, from: usize, extent: usize) -> Res<Tensor> {
     let (mut starts, mut shape) = (vec![0; x.rank()], x.shape().to_vec());
     if from.saturating_add(extent) > x.dim(axis) || axis >= x.rank() {
-        return invalid!("{from} and {extent} more are beyond the extent {} of axis {axis}", x.dim(axis));
+        return invalid!("{from} and {extent} more are beyond the size {} of axis {axis}", x.dim(axis));
     }
     (starts[axis], shape[axis]) = (from, extent);
     part(c, x, &starts, shape, &vec![1; x.rank()])
@@ -117,7 +117,7 @@ fn slice(c: &mut Call<'_>) -> Res<Vec<Value>> {
     one(part(c, x, &first, shape, &steps)?)
 }
 
-/// The extents of parts along an axis: given ones, or `count` of `parts` equal ones with a smaller last one.
+/// The sizes of parts along an axis: given ones, or `count` of `parts` equal ones with a smaller last one.
 pub(super) fn extents(c: &Call<'_>, extent: usize, parts: usize, count: usize) -> Res<Vec<usize>> {
     let given = match c.longs(1)? {
         Some(sizes) => Some(sizes),
@@ -131,7 +131,7 @@ pub(super) fn extents(c: &Call<'_>, extent: usize, parts: usize, count: usize) -
     };
     let given = sizes(&given)?;
     if given.iter().try_fold(0usize, |n, d| n.checked_add(*d)) != Some(extent) {
-        return invalid!("the parts {given:?} do not make the extent {extent}");
+        return invalid!("the parts {given:?} do not make the size {extent}");
     }
     Ok(given)
 }
@@ -149,13 +149,13 @@ fn split(c: &mut Call<'_>) -> Res<Vec<Value>> {
     Ok(out)
 }
 
-/// The extent of a padded axis, unless it does not fit.
+/// The size of a padded axis, unless it does not fit.
 fn padded(extent: usize, before: i64, after: i64) -> Option<i64> {
     let total = i128::try_from(extent).ok()?.checked_add(before.into())?.checked_add(after.into())?;
     i64::try_from(total).ok()
 }
 
-/// How one axis is extended: the place in the input of each place in the output, `None` for the constant.
+/// How one axis is extended: the place in the input of each position in the output, `None` for the constant.
 fn border(mode: &str, extent: usize, before: i64, after: i64) -> Res<Vec<Option<usize>>> {
     let n = extent as i64;
     let total = padded(extent, before, after);
@@ -183,7 +183,7 @@ fn border(mode: &str, extent: usize, before: i64, after: i64) -> Res<Vec<Option<
     }
     match total {
         Some(total) if (0..=i64::from(u32::MAX)).contains(&total) => Ok((0..total).map(at).collect()),
-        _ => invalid!("an axis of extent {extent} cannot be padded by {before} and {after}"),
+        _ => invalid!("an axis of size {extent} cannot be padded by {before} and {after}"),
     }
 }
 
@@ -213,7 +213,7 @@ fn pad(c: &mut Call<'_>) -> Res<Vec<Value>> {
         let place = axes.iter().position(|a| *a == index);
         let at = |pads: &[i64]| place.and_then(|p| pads.get(p).copied()).unwrap_or(0);
         let (front, back) = (at(before), at(after));
-        // Before the places of one axis are listed.
+        // Before the positions of one axis are listed.
         let longer = padded(*extent, front, back).map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(0));
         total = total.saturating_mul(longer);
         c.count(&[total])?;

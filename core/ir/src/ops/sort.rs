@@ -1,6 +1,6 @@
 //! Orders of elements.
 
-#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+#![expect(clippy::arithmetic_side_effects, reason = "indices into tensors whose sizes were counted")]
 
 use std::cmp::Ordering;
 
@@ -12,7 +12,7 @@ use super::{Elements, Op, Res, Tensor, Value};
 pub(super) const OPS: &[Op] =
     &[Op::new("TopK").infer(infer::top_k).eval(top_k), Op::new("Unique").infer(infer::unique).eval(unique)];
 
-/// The order of two elements by their places; NaN is the largest.
+/// The order of two elements by their positions; NaN is the largest.
 fn order(items: &Elements) -> impl Fn(usize, usize) -> Ordering {
     move |a, b| match items {
         Elements::Int(items) => items.get(a).cmp(&items.get(b)),
@@ -141,7 +141,7 @@ mod infer {
         cx.counts(1, 1, "result")?;
         let count = cx.contents(1).filter(|k| k.len() == 1).map(|k| k[0]);
         if let (Some(Dim::Const(k)), Some(Dim::Const(n))) = (count, out[at]) {
-            cx.demand(k <= n, || format!("the first {k} of {n} elements are asked for"))?;
+            cx.demand(k <= n, || format!("k is {k}, but there are {n} elements"))?;
         }
         out[at] = count;
         Some(smallvec![Shape::Ranked(out.clone()), Shape::Ranked(out)])

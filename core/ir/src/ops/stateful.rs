@@ -1,6 +1,6 @@
 //! Layers of language models that hand a state on from one part of a sequence to the next.
 
-#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+#![expect(clippy::arithmetic_side_effects, reason = "indices into tensors whose sizes were counted")]
 
 use super::activation::sigmoid;
 use super::call::Call;
@@ -13,7 +13,7 @@ pub(super) const OPS: &[Op] = &[
     Op::new("LinearAttention").dtypes(infer::attention_types).infer(infer::attention).eval(attention),
 ];
 
-/// A convolution of each channel over the places before it; those before the first are the state, or zeros.
+/// A convolution of each channel over the positions before it; those before the first are the state, or zeros.
 fn causal_conv(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let (x, weight) = (c.tensor(0)?, c.tensor(1)?);
     let (&[batch, channels, length], &[filters, 1, taps]) = (x.shape(), weight.shape()) else {

@@ -1,6 +1,6 @@
 //! Walks over tensors: strides, broadcasting, positions.
 
-#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+#![expect(clippy::arithmetic_side_effects, reason = "indices into tensors whose sizes were counted")]
 
 use super::Res;
 use super::error::invalid;
@@ -16,7 +16,7 @@ pub fn dense(shape: &[usize]) -> Vec<isize> {
     strides
 }
 
-/// The product of extents; of a shape that fits nowhere, the largest number.
+/// The product of sizes; of a shape that fits nowhere, the largest number.
 pub fn volume(shape: &[usize]) -> usize {
     shape.iter().fold(1, |n, d| n.saturating_mul(*d))
 }
@@ -34,7 +34,7 @@ pub fn broadcast<'a>(shapes: impl IntoIterator<Item = &'a [usize]>) -> Res<Vec<u
             if *have == 1 {
                 *have = *extent;
             } else if *extent != 1 && extent != have {
-                return invalid!("the extents {have} and {extent} do not broadcast");
+                return invalid!("the sizes {have} and {extent} do not broadcast");
             }
         }
     }
@@ -112,11 +112,11 @@ impl Iterator for Walk {
 /// A tensor cut at one axis: `outer` × `extent` × `inner` elements.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut {
-    /// The product of the extents in front of the axis.
+    /// The product of the sizes in front of the axis.
     pub outer: usize,
-    /// The extent of the axis.
+    /// The size of the axis.
     pub extent: usize,
-    /// The product of the extents behind the axis.
+    /// The product of the sizes behind the axis.
     pub inner: usize,
 }
 
@@ -128,12 +128,12 @@ impl Cut {
         Self { outer: volume(outer), extent, inner: volume(inner) }
     }
 
-    /// Every line along the axis: its first place; the step between places is `inner`.
+    /// Every line along the axis: its first place; the step between positions is `inner`.
     pub fn lines(self) -> impl Iterator<Item = usize> {
         (0..self.outer).flat_map(move |o| (0..self.inner).map(move |i| o * self.extent * self.inner + i))
     }
 
-    /// The places of the line that starts at `first`.
+    /// The positions of the line that starts at `first`.
     pub fn line(self, first: usize) -> impl DoubleEndedIterator<Item = usize> + Clone {
         (0..self.extent).map(move |k| first + k * self.inner)
     }

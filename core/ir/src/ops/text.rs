@@ -1,6 +1,6 @@
 //! Texts.
 
-#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+#![expect(clippy::arithmetic_side_effects, reason = "indices into tensors whose sizes were counted")]
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
@@ -283,7 +283,7 @@ mod infer {
         Some(smallvec![Shape::Ranked(parts), shape_of(cx, 0)])
     }
 
-    /// `TfIdfVectorizer`: as many places as the attribute names.
+    /// `TfIdfVectorizer`: as many positions as the attribute names.
     pub(super) fn tf_idf(cx: &mut Cx<'_>) -> Option<Shapes> {
         let last = *cx.node.ints("ngram_indexes")?.iter().max()?;
         let (_, outer) = cx.dims(0)?.split_last()?;

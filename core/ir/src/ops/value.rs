@@ -49,7 +49,7 @@ impl Value {
         }
     }
 
-    /// The type, with every extent.
+    /// The type, with every size.
     pub fn ty(&self) -> Type {
         let dims = |tensor: &Tensor| Shape::of(tensor.shape().iter().map(|d| Dim::Const(*d as i64)));
         match self {

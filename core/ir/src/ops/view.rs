@@ -60,7 +60,7 @@ fn transpose(c: &mut Call<'_>) -> Res<Vec<Value>> {
     one(permuted(c, x, &perm)?)
 }
 
-/// 0 keeps an extent unless `allowzero` says otherwise; -1 is the rest.
+/// 0 keeps a size unless `allowzero` says otherwise; -1 is the rest.
 fn reshape(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
     let target = match c.longs(1)? {
@@ -78,17 +78,18 @@ fn reshape(c: &mut Call<'_>) -> Res<Vec<Value>> {
                     return invalid!("dimension {index} of {target:?} copies an axis that does not exist");
                 }
             },
-            -1 if open.replace(index).is_some() => return invalid!("{target:?} leaves two extents open"),
+            -1 if open.replace(index).is_some() => return invalid!("{target:?} leaves two sizes open"),
             -1 => 1,
-            n => usize::try_from(*n)
-                .map_err(|_| super::Error::invalid(format!("the extent {n} is negative")))?,
+            n => {
+                usize::try_from(*n).map_err(|_| super::Error::invalid(format!("the size {n} is negative")))?
+            }
         });
     }
     if let Some(open) = open {
         let others = shape.iter().try_fold(1usize, |n, d| n.checked_mul(*d));
         match others.and_then(|others| x.len().checked_div(others)) {
             Some(rest) => shape[open] = rest,
-            None => return invalid!("the open extent of {target:?} cannot be told"),
+            None => return invalid!("the inferred size of {target:?} is unknown"),
         }
     }
     one(x.reshaped(shape)?)
@@ -111,7 +112,7 @@ fn squeeze(c: &mut Call<'_>) -> Res<Vec<Value>> {
         None => (0..x.rank()).filter(|axis| x.dim(*axis) == 1).collect(),
     };
     if let Some(axis) = axes.iter().find(|axis| x.dim(**axis) != 1) {
-        return invalid!("axis {axis} of shape {:?} is not of extent 1", x.shape());
+        return invalid!("axis {axis} of shape {:?} is not of size 1", x.shape());
     }
     let kept = x.shape().iter().enumerate().filter(|(i, _)| !axes.contains(i)).map(|(_, d)| *d);
     one(x.reshaped(kept.collect())?)
@@ -154,7 +155,7 @@ fn tile(c: &mut Call<'_>) -> Res<Vec<Value>> {
     if repeats.len() != x.rank() {
         return invalid!("{} repeats are given for {} axes", repeats.len(), x.rank());
     }
-    // Each axis is two: the repeats, over which the walk stands still, and the extent.
+    // Each axis is two: the repeats, over which the walk stands still, and the size.
     let pairs = repeats.iter().zip(x.shape()).zip(dense(x.shape()));
     let (split, strides): (Vec<usize>, Vec<isize>) =
         pairs.flat_map(|((repeat, extent), stride)| [(*repeat, 0), (*extent, stride)]).unzip();
@@ -163,7 +164,7 @@ fn tile(c: &mut Call<'_>) -> Res<Vec<Value>> {
     one(x.pick(shape, Walk::new(&split, &strides, 0))?)
 }
 
-/// The extents from `start` to `end`.
+/// The sizes from `start` to `end`.
 fn shape(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
     let rank = x.rank() as i64;

@@ -8,11 +8,11 @@ use super::strides::{dense, volume};
 /// The attributes of a sliding window, one entry per spatial axis.
 #[derive(Clone, Debug)]
 pub struct Window {
-    /// Extents of the kernel.
+    /// Sizes of the kernel.
     pub kernel: Vec<usize>,
-    /// Steps between places of the output.
+    /// Steps between positions of the output.
     pub strides: Vec<usize>,
-    /// Steps between places of the kernel.
+    /// Steps between positions of the kernel.
     pub dilations: Vec<usize>,
     /// Pads in front.
     pub before: Vec<i64>,
@@ -63,13 +63,13 @@ impl Window {
         gaps.saturating_mul(self.dilations[axis] as i64).saturating_add(1)
     }
 
-    /// The extent that windows at `places` positions along `axis` cover; saturates.
+    /// The size that windows at `places` positions along `axis` cover; saturates.
     pub(super) fn covered(&self, axis: usize, places: usize) -> i64 {
         let steps = (places as i64).saturating_sub(1);
         steps.saturating_mul(self.strides[axis] as i64).saturating_add(self.reach(axis))
     }
 
-    /// The extents of the output over an input of these extents; pads that follow from it are set.
+    /// The sizes of the output over an input of these sizes; pads that follow from it are set.
     pub fn slide(&mut self, input: &[usize], ceil: bool) -> Res<Vec<usize>> {
         if input.len() != self.kernel.len() {
             return invalid!("a kernel of {} axes does not slide over {}", self.kernel.len(), input.len());
@@ -79,13 +79,13 @@ impl Window {
             let (extent, stride) = (*extent as i64, self.strides[axis] as i64);
             let Some(count) = self.places(axis, extent, stride, ceil) else {
                 return invalid!(
-                    "the window and the pads of an axis of extent {extent} do not fit into 64 bits"
+                    "the window and the pads of an axis of size {extent} do not fit into 64 bits"
                 );
             };
             let Ok(count) = usize::try_from(count) else {
                 let reach = self.reach(axis);
                 return invalid!(
-                    "the window of {reach} is longer than spatial axis {axis}, of extent {extent}"
+                    "the window of {reach} is longer than spatial axis {axis}, of size {extent}"
                 );
             };
             out.push(count);
@@ -93,7 +93,7 @@ impl Window {
         Ok(out)
     }
 
-    /// The number of places along `axis`, unless it does not fit; sets the pads that follow from it.
+    /// The number of positions along `axis`, unless it does not fit; sets the pads that follow from it.
     fn places(&mut self, axis: usize, extent: i64, stride: i64, ceil: bool) -> Option<i64> {
         if let Some(front) = self.same {
             let count = extent.checked_add(stride)?.checked_sub(1)?.checked_div(stride)?;
@@ -112,7 +112,7 @@ impl Window {
         if is_partial { count.checked_add(1) } else { Some(count) }
     }
 
-    /// For each place in the kernel, the pairs of a place in the output and the place in the input that lies under it.
+    /// For each position in the kernel, the pairs of a place in the output and the place in the input that lies under it.
     pub fn taps(&self, c: &Call<'_>, input: &[usize], output: &[usize]) -> Res<Vec<Vec<(usize, usize)>>> {
         c.count(&[volume(&self.kernel), volume(output)])?;
         let strides = dense(input);

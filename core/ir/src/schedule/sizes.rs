@@ -9,7 +9,7 @@ pub(crate) const TIMES: usize = 2;
 /// Bytes at each assignment.
 pub(crate) type Bytes = [u64; TIMES];
 
-/// The extent assumed for unknown sizes at each assignment.
+/// The size assumed for unknown sizes at each assignment.
 const OPEN: [i64; TIMES] = [16, 256];
 
 /// By how much a size is more, at each assignment, than when the program was traced.

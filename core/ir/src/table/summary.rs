@@ -14,7 +14,7 @@ pub struct TensorSummary {
     pub kind: TensorKind,
     /// The type of its elements, after the transforms; `unknown` where this release does not know it.
     pub dtype: String,
-    /// The extents, after the transforms; `None` for some that cannot be.
+    /// The sizes, after the transforms; `None` for some that cannot be.
     pub shape: Option<Vec<u64>>,
     /// The bytes of the dense tensor, after the transforms.
     pub bytes: u64,
@@ -137,7 +137,7 @@ pub enum SourceSummary {
 pub struct PartSummary {
     /// The type of its elements, after the transforms.
     pub dtype: String,
-    /// The extents, after the transforms.
+    /// The sizes, after the transforms.
     pub shape: Vec<u64>,
     /// Where its bytes are.
     pub source: SourceSummary,

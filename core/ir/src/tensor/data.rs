@@ -45,7 +45,7 @@ pub struct Unbound {
     pub storage: String,
     /// The element type that the program states.
     pub dtype: DType,
-    /// The extents that the program states, outermost first.
+    /// The sizes that the program states, outermost first.
     pub shape: Vec<u64>,
     /// Elements to skip from the start of the storage.
     pub offset: u64,
@@ -64,7 +64,7 @@ pub enum Memory<'a> {
     Storage(&'a str),
 }
 
-/// The number of elements of a tensor with these extents, or `None` on overflow. Next to an extent of 0
+/// The number of elements of a tensor with these sizes, or `None` on overflow. Next to a size of 0
 /// the others may be as large as they like.
 pub fn count(shape: &[u64]) -> Option<u64> {
     if shape.contains(&0) {
@@ -109,7 +109,7 @@ impl Source {
 pub struct LazyTensor {
     /// Element type.
     pub dtype: DType,
-    /// Extent of every axis, outermost first.
+    /// Size of every axis, outermost first.
     pub shape: Vec<u64>,
     /// Where the bytes are.
     pub source: Source,
@@ -164,7 +164,7 @@ impl LazyTensor {
         })
     }
 
-    /// A complex tensor as pairs of reals in a last axis of extent 2, over the same bytes.
+    /// A complex tensor as pairs of reals in a last axis of size 2, over the same bytes.
     #[must_use]
     pub fn pairs(&self) -> Self {
         let mut real = self.clone();

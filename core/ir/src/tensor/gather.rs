@@ -76,7 +76,7 @@ fn read_at(source: &Source, start: u64, out: &mut [u8]) -> Result<(), Error> {
         }
         Source::Produced(producer) => producer.fill(start, out),
         Source::Unbound(unbound) => Err(Error::Unbound(unbound.name.clone())),
-        Source::Derived(_) | Source::Joined(_) => Err(Error::View("it lies behind a transform")),
+        Source::Derived(_) | Source::Joined(_) => Err(Error::View("it is a view of a transform")),
     }
 }
 

@@ -6,9 +6,9 @@ use super::MAX_RANK;
 use super::data::count;
 use crate::sym::{Dim, Symbols};
 
-/// Arithmetic on extents and strides.
+/// Arithmetic on sizes and strides.
 pub trait Extents {
-    /// An extent or a stride.
+    /// A size or a stride.
     type Extent: Copy;
 
     /// The number one.
@@ -155,13 +155,13 @@ pub(super) enum View<'a> {
     Permute(&'a [usize]),
     /// Every `step`-th element of `start..end` along `axis`.
     Slice { axis: usize, start: u64, end: u64, step: u64 },
-    /// Axes of extent 1 are repeated, and leading ones added.
+    /// Axes of size 1 are repeated, and leading ones added.
     Expand(&'a [u64]),
     /// The same elements in the same order.
     Reshape(&'a [u64]),
 }
 
-/// Extents, the elements to step along each, and those to skip before the first one.
+/// Sizes, the elements to step along each, and those to skip before the first one.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
     pub(super) shape: Vec<u64>,
@@ -203,7 +203,7 @@ impl Layout {
         (self.shape.len() <= MAX_RANK).then_some(self)
     }
 
-    /// Whether it is dense and row-major. The stride of an axis of extent 1 is irrelevant, and so are all strides
+    /// Whether it is dense and row-major. The stride of an axis of size 1 is irrelevant, and so are all strides
     /// of an empty tensor.
     pub(super) fn is_row_major(&self) -> bool {
         let mut expected = 1u64;

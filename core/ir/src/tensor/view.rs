@@ -52,7 +52,7 @@ impl LazyTensor {
         self.view(View::Slice { axis, start, end, step })
     }
 
-    /// Repeats axes of extent 1, and adds leading ones, up to `shape`.
+    /// Repeats axes of size 1, and adds leading ones, up to `shape`.
     ///
     /// `None` when the shapes do not broadcast so, or behind a transform that is bound to them.
     pub fn expand(&self, shape: &[u64]) -> Option<Self> {
@@ -135,7 +135,7 @@ impl LazyTensor {
             Source::Produced(producer) => producer.len(),
             Source::Unbound(unbound) => return Err(Error::Unbound(unbound.name.clone())),
             Source::Derived(_) | Source::Joined(_) if self.strides.is_some() || self.offset != 0 => {
-                return Err(Error::View("it lies behind a transform"));
+                return Err(Error::View("it is a view of a transform"));
             }
             Source::Derived(derived) => {
                 derived.check()?;

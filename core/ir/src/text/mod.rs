@@ -1,5 +1,5 @@
 //! The shared syntax of the text forms of programs and models: words, quoted names, symbols, element types,
-//! extents, source lines and the positions of errors.
+//! sizes, source lines and the positions of errors.
 
 mod lex;
 mod read;

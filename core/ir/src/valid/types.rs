@@ -110,7 +110,7 @@ pub(super) fn ends(cx: &mut Cx<'_>, graph: &Graph) {
     }
     for (value, info) in graph.values.iter() {
         if let Some(dim) = negative(info.ty.shape()) {
-            cx.report(format!("{} has an axis of extent {dim}", describe(graph, value)));
+            cx.report(format!("{} has an axis of size {dim}", describe(graph, value)));
         }
     }
 }
@@ -149,7 +149,7 @@ fn shapes_differ(symbols: &mut Symbols, a: &Shape, b: &Shape) -> bool {
     }
 }
 
-/// Whether two extents are surely different: everywhere, or at the sizes that the program was
+/// Whether two sizes are surely different: everywhere, or at the sizes that the program was
 /// traced with. Expressions that merely look different may be equal.
 pub fn dims_differ(symbols: &mut Symbols, a: Dim, b: Dim) -> bool {
     if a == b {

@@ -170,7 +170,7 @@ pub fn check(path: &Path) -> Result<Vec<Listed>, Diagnostic> {
             let line = String::from_utf8_lossy(line);
             Diagnostic::error(
                 Code::WRITE_MANIFEST,
-                format!("`{shown}` is no list of SHA-256 hashes: `{line}`"),
+                format!("`{shown}` is not a list of SHA-256 hashes: `{line}`"),
             )
         };
         let (name, stated) = parse(line).ok_or_else(malformed)?;

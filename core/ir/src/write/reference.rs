@@ -131,7 +131,7 @@ pub(super) fn remarks(weights: &[Weight<'_>], plan: &Plan, options: &WriteOption
 /// Why the model cannot point at a tensor.
 fn reason(data: &LazyTensor) -> &'static str {
     match &data.source {
-        Source::Inline(_) => "in no file: compressed in its archive, or made by the conversion",
+        Source::Inline(_) => "in no file: compressed in its archive, or computed by the conversion",
         Source::Lent(_) => "in the memory of the program that exports it",
         Source::Mapped { .. } if data.strides.is_some() => "a strided view",
         Source::Mapped { .. } if range(data).is_none() => "not aligned to its elements",

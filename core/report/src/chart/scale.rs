@@ -1,6 +1,6 @@
 //! An axis of powers of ten, with places for zero and for infinity.
 
-/// Decades from `low` to `high`; a lane below is for zero and what is next to it, and one above for what is not finite.
+/// Decades from `low` to `high`; a lane below is for zero and tiny values, and one above for NaN and infinity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Decades {
     low: i32,
@@ -12,7 +12,7 @@ pub(super) struct Decades {
 /// How high a lane is, in decades.
 const LANE: f64 = 0.8;
 
-/// What is smaller stands with zero: no rounding of a float is.
+/// Smaller values count as zero: no rounding of a float is so small.
 const LEAST: f64 = 1e-18;
 
 impl Decades {

@@ -1,5 +1,5 @@
 //! The graph of the direct members of a group, in layers: each edge goes down, through a place of its own in every
-//! layer that it passes. What belongs together has one edge: a value that many read leaves its giver once, and branches
+//! layer that it passes. Readers share an edge: a value that many read leaves its node once, and branches
 //! where it is read. (Crates for layered layouts give places to boxes only, so that edges run across them.)
 
 use std::collections::BTreeMap;

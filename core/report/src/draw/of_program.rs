@@ -207,7 +207,7 @@ fn short(target: &str) -> String {
     }
 }
 
-/// An argument that is no value, as text.
+/// An argument that is not a value, as text.
 fn plain(arg: &Arg) -> Option<String> {
     Some(match arg {
         Arg::Int(n) => n.to_string(),

@@ -85,7 +85,7 @@ fn data(plan: &Plan<'_>, folding: &Folding) -> Value {
     json!({ "items": items, "values": plan.pills, "open": open })
 }
 
-/// The graph of a group. Vertices are pairs of what they are and of whom; pieces of edges are triples.
+/// The graph of a group. Vertices are pairs of kind and owner; pieces of edges are triples.
 fn body(body: &Body) -> Value {
     let vertices = body.vertices.iter().flat_map(|vertex| match vertex {
         Vertex::Item(item) => [0, *item],

@@ -48,7 +48,7 @@ pub(super) fn fit(text: &str, size: f64, bold: bool, most: f64) -> String {
     cut(fits)
 }
 
-/// `text` with what moves or hides letters shown as escapes, and without what Unicode never assigns, which no SVG may
+/// `text` with invisible characters as escapes, and without those that Unicode never assigns, which no SVG may
 /// hold.
 pub(super) fn clean(text: &str) -> String {
     printable(text).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")

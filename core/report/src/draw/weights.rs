@@ -2,10 +2,10 @@
 
 use onnxport_core::tensor::{DType, LazyTensor};
 
-/// So many elements are written out; of more, type and extents are.
+/// So many elements are written out; of more, type and sizes are.
 const WRITTEN: u64 = 6;
 
-/// The elements of a small tensor, the type and the extents of others.
+/// The elements of a small tensor, the type and the sizes of others.
 pub(super) fn label(data: &LazyTensor) -> String {
     let few = data.shape.len() <= 1 && data.elements().is_some_and(|n| n <= WRITTEN);
     if let Some(elements) = few.then(|| elements(data)).flatten() {

@@ -113,7 +113,7 @@ pub(super) fn tables(data: &Value) -> Vec<Table> {
         },
         Table {
             id: "forms",
-            title: "What happened to weights",
+            title: "Changes of weights",
             head: vec![("What", false), ("Tensors", true), ("Bytes", true)],
             rows: rows(&conversion["weight_forms"], &["form", "tensors", "bytes"]),
             bars: Vec::new(),
@@ -147,7 +147,7 @@ fn problems(conversion: &Value) -> Table {
     Table {
         id: "problems",
         title: "Problems",
-        head: ["Code", "", "What", "Where", "Line", "What to do"].map(|name| (name, false)).into(),
+        head: ["Code", "", "What", "Where", "Line", "Next steps"].map(|name| (name, false)).into(),
         rows: list(&conversion["diagnostics"]).iter().map(row).collect(),
         bars: Vec::new(),
     }
@@ -250,7 +250,7 @@ fn program(model: &Value) -> Table {
     Table {
         id: "program",
         title: "The program",
-        head: vec![("What it states", false), ("", false)],
+        head: vec![("Property", false), ("", false)],
         rows: entries.map(|(key, value)| vec![key.clone(), ranges(&text(value))]).collect(),
         bars: Vec::new(),
     }
@@ -298,7 +298,7 @@ fn target(target: &Value) -> Table {
         }
     }
     let head = vec![("Operator", false), ("", false), ("", false), ("Nodes", true)];
-    Table { id: "target", title: "Made fit for the target", head, rows: found, bars: Vec::new() }
+    Table { id: "target", title: "Legalized for the target", head, rows: found, bars: Vec::new() }
 }
 
 fn verification(verification: &Value) -> Table {

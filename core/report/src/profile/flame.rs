@@ -39,7 +39,7 @@ pub(super) fn data(profile: &Profile, compared: Option<(&Profile, &Changes)>) ->
     let verdicts = compared.map(|(_, changes)| verdicts(changes));
     let mut tree = shown(&profile.model, "", &root, verdicts.as_ref());
     if !unknown.nodes.is_empty() || unknown.other > 0.0 {
-        // It is no module.
+        // It is not a module.
         let none = verdicts.as_ref().map(|_| BTreeMap::new());
         let lost = shown(UNKNOWN, "", &unknown, none.as_ref());
         for sum in ["time", "other"] {

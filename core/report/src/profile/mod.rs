@@ -93,8 +93,8 @@ fn graph(profile: &Profile, other: Option<(&Profile, &Changes)>) -> Markup {
         }
         div #flames role="img" aria-label="Time by module" {}
         p.note {
-            "A box is as wide as the median of its time, with what is inside of it below. A click makes it the whole."
-            @if other.is_some() { " Red modules take more time in the other model, blue ones less; what is pale differs by noise." }
+            "The width of a box is the median of its time; its contents are below. Click a box to zoom in."
+            @if other.is_some() { " Red modules take more time in the other model, blue ones less; pale ones differ by noise." }
         }
         (PreEscaped("<script type=\"application/json\" id=\"data\">")) (PreEscaped(text)) (PreEscaped("</script>"))
         script { (PreEscaped(SCRIPT)) }

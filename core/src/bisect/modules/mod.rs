@@ -66,7 +66,7 @@ pub enum Verdict {
     #[serde(rename = "does not run")]
     Unrun,
     /// PyTorch cannot run it outside the model.
-    #[serde(rename = "does not run by itself")]
+    #[serde(rename = "does not run separately")]
     Dependent,
     /// The call does not reach it.
     #[serde(rename = "not called")]
@@ -85,7 +85,7 @@ impl Verdict {
             Self::Unconverted => "does not convert",
             Self::Uncaptured => "is not captured",
             Self::Unrun => "does not run",
-            Self::Dependent => "does not run by itself",
+            Self::Dependent => "does not run separately",
             Self::Uncalled => "not called",
             Self::Unseen => "not looked at",
         }

@@ -55,7 +55,7 @@ pub(super) fn diff(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
         }
         for (other, (a, b)) in shape.iter().zip(more).enumerate() {
             if other != axis {
-                cx.agree(*a, *b, "extents of tensors that are joined along another axis")?;
+                cx.agree(*a, *b, "sizes of tensors that are joined along another axis")?;
             }
         }
         extent = cx.judge.symbols.add(extent, super::extent_of(more, axis));
@@ -150,7 +150,7 @@ pub(super) fn class_loss(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
         ));
     }
     for (a, b) in expected.iter().zip(&target.shape) {
-        cx.agree(*a, *b, "extents of a prediction and its target")?;
+        cx.agree(*a, *b, "sizes of a prediction and its target")?;
     }
     match (reduces, target.dtype.kind()) {
         (true, _) => Ok(Vec::new()),

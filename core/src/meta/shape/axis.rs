@@ -4,7 +4,7 @@ use super::{Cx, Extent, Meta, Stop, contradiction, conv, extent, extent_of, exte
 use crate::program::Arg;
 use crate::sym::Dim;
 
-/// `with(x, axis, extent)`: another extent along an axis; without an axis, a vector of this extent.
+/// `with(x, axis, extent)`: another size along an axis; without an axis, a vector of this size.
 pub(super) fn replaced(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     let shape = &cx.tensor(0)?.shape;
     let extent = extent(cx, 2)?;

@@ -28,7 +28,7 @@ impl Window {
         })
     }
 
-    /// Returns the extent that `count` windows cover: the size of a transposed convolution.
+    /// Returns the size that `count` windows cover: the size of a transposed convolution.
     fn cover(self, cx: &Cx<'_>, count: Dim, added: Dim) -> Extent {
         let dims = [count, self.size, self.stride, self.padding, self.dilation, added];
         traced(cx.judge, dims, |[count, size, stride, padding, dilation, added]| {

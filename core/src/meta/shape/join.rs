@@ -1,9 +1,9 @@
-//! Shapes of operators of several tensors whose extents must agree.
+//! Shapes of operators of several tensors whose sizes must agree.
 
 use super::{Cx, Extent, Meta, Stop, contradiction, extents};
 use crate::sym::Dim;
 
-/// `broadcast(a, b, …)`: aligned at the last axis, an extent of 1 gives way.
+/// `broadcast(a, b, …)`: aligned at the last axis, a size of 1 gives way.
 pub(super) fn broadcast(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     let mut shapes = Vec::new();
     for i in 0..cx.term.len() {
@@ -31,7 +31,7 @@ pub(super) fn of_all(cx: &mut Cx<'_>, shapes: &[&[Dim]]) -> Meta<Vec<Dim>> {
     Ok(result)
 }
 
-/// Returns the extent that all of `dims` broadcast to.
+/// Returns the size that all of `dims` broadcast to.
 pub(super) fn widest(cx: &mut Cx<'_>, dims: &[Dim]) -> Meta<Dim> {
     dims.iter().try_fold(Dim::Const(1), |widest, dim| wider(cx, widest, *dim))
 }
@@ -47,8 +47,8 @@ fn wider(cx: &mut Cx<'_>, a: Dim, b: Dim) -> Meta<Dim> {
     match (cx.judge.traced(a), cx.judge.traced(b)) {
         (Some(1), _) => return Ok(b),
         (_, Some(1)) => return Ok(a),
-        (Some(_), Some(_)) => cx.agree(a, b, "extents that broadcast")?,
-        // An extent that is known only at run time may be 1 then.
+        (Some(_), Some(_)) => cx.agree(a, b, "sizes that broadcast")?,
+        // A size that is known only at run time may be 1 then.
         _ => return Err(Stop::Unknown),
     }
     Ok(if a.as_const().is_some() { a } else { b })
@@ -69,7 +69,7 @@ pub(super) fn cat(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     joined(cx, parts, axis)
 }
 
-/// Returns the shape of `parts` joined along `axis`; their other extents must agree.
+/// Returns the shape of `parts` joined along `axis`; their other sizes must agree.
 pub(super) fn joined(cx: &mut Cx<'_>, parts: Vec<Vec<Dim>>, axis: usize) -> Meta<Vec<Extent>> {
     let mut parts = parts.into_iter();
     let mut total = parts.next().ok_or(Stop::Unknown)?;
@@ -81,7 +81,7 @@ pub(super) fn joined(cx: &mut Cx<'_>, parts: Vec<Vec<Dim>>, axis: usize) -> Meta
             if i == axis {
                 *sum = cx.judge.symbols.add(*sum, dim);
             } else {
-                cx.agree(*sum, dim, "extents of tensors that are joined along another axis")?;
+                cx.agree(*sum, dim, "sizes of tensors that are joined along another axis")?;
             }
         }
     }
@@ -97,7 +97,7 @@ pub(super) fn stack(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
             return contradiction("it stacks tensors of different ranks");
         }
         for (a, b) in first.iter().zip(&other.shape) {
-            cx.agree(*a, *b, "extents of tensors that are stacked")?;
+            cx.agree(*a, *b, "sizes of tensors that are stacked")?;
         }
     }
     let axis = cx.axis(1, first.len().saturating_add(1))?;

@@ -19,7 +19,7 @@ pub(super) fn matmul(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
         [k] => (*k, None, &[] as &[Dim]),
         [batch @ .., k, n] => (*k, Some(*n), batch),
     };
-    cx.agree(inner_a, inner_b, "the inner extents of a matrix product")?;
+    cx.agree(inner_a, inner_b, "the inner sizes of a matrix product")?;
     let batch = of_all(cx, &[batch_a, batch_b])?;
     let all: Vec<Dim> = batch.into_iter().chain(rows).chain(columns).collect();
     Ok(extents(&all))
@@ -51,7 +51,7 @@ pub(super) fn linear(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
         }
         for (dim, place) in bias.iter().rev().zip(all.iter().rev()) {
             if *dim != Dim::Const(1) {
-                cx.agree(*dim, *place, "extents of the bias and of its place")?;
+                cx.agree(*dim, *place, "sizes of the bias and of the result")?;
             }
         }
     }
@@ -164,7 +164,7 @@ pub(super) fn inner(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     let ([rows @ .., left], [columns @ .., right]) = (a.as_slice(), b.as_slice()) else {
         return Ok(extents(&of_all(cx, &[a, b])?));
     };
-    cx.agree(*left, *right, "the inner extents of a product")?;
+    cx.agree(*left, *right, "the inner sizes of a product")?;
     Ok(extents(rows).into_iter().chain(extents(columns)).collect())
 }
 
@@ -182,10 +182,10 @@ pub(super) fn tensordot(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
         if left.len() != right.len() {
             return contradiction(format!("it sums over {} and {} axes", left.len(), right.len()));
         }
-        // An extent of 1 is summed over alone.
+        // A size of 1 is summed over alone.
         for (a, b) in left.iter().zip(right) {
             if cx.judge.traced(*a) != Some(1) && cx.judge.traced(*b) != Some(1) {
-                cx.agree(*a, *b, "the inner extents of a product")?;
+                cx.agree(*a, *b, "the inner sizes of a product")?;
             }
         }
     }
@@ -202,7 +202,7 @@ pub(super) fn chain(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
         if let [left, right] = pair
             && let (Some(a), Some(b)) = (left.shape.last(), right.shape.first())
         {
-            cx.agree(*a, *b, "the inner extents of a matrix product")?;
+            cx.agree(*a, *b, "the inner sizes of a matrix product")?;
         }
     }
     let ends = matrices.first().zip(matrices.last()).ok_or(Stop::Unknown)?;
@@ -226,7 +226,7 @@ pub(super) fn kron(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     Ok(extents(&result))
 }
 
-/// `grouped_matmul(a, b, offsets)`: products of groups of rows, columns or inner extents, or a batch of products.
+/// `grouped_matmul(a, b, offsets)`: products of groups of rows, columns or inner sizes, or a batch of products.
 pub(super) fn grouped(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     let (a, b) = (&cx.tensor(0)?.shape, &cx.tensor(1)?.shape);
     match (a.as_slice(), b.as_slice()) {
@@ -235,16 +235,16 @@ pub(super) fn grouped(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
             Ok(extents(&[groups, *rows, *columns]))
         }
         ([rows, left], [_, right, columns]) => {
-            cx.agree(*left, *right, "the inner extents of a matrix product")?;
+            cx.agree(*left, *right, "the inner sizes of a matrix product")?;
             Ok(extents(&[*rows, *columns]))
         }
         ([_, rows, left], [right, columns]) => {
-            cx.agree(*left, *right, "the inner extents of a matrix product")?;
+            cx.agree(*left, *right, "the inner sizes of a matrix product")?;
             Ok(extents(&[*rows, *columns]))
         }
         ([groups, rows, left], [others, right, columns]) => {
             cx.agree(*groups, *others, "the numbers of groups")?;
-            cx.agree(*left, *right, "the inner extents of a matrix product")?;
+            cx.agree(*left, *right, "the inner sizes of a matrix product")?;
             Ok(extents(&[*groups, *rows, *columns]))
         }
         _ => contradiction(format!("matrices of ranks {} and {}", a.len(), b.len())),

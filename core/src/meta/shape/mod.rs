@@ -145,7 +145,7 @@ fn one(cx: &mut Cx<'_>, name: &str) -> Meta<Vec<Extent>> {
     }
 }
 
-/// `axes(x:0,size,?)`: each extent separately: that of an argument's axis, a number, or an unknown one.
+/// `axes(x:0,size,?)`: each size separately: that of an argument's axis, a number, or an unknown one.
 fn axes(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     (0..cx.term.len()).map(|i| extent(cx, i)).collect()
 }
@@ -187,7 +187,7 @@ fn range(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     }
 }
 
-/// The extents with `axis` replaced.
+/// The sizes with `axis` replaced.
 fn with(shape: &[Dim], axis: usize, extent: Extent) -> Vec<Extent> {
     let mut shape = extents(shape);
     if let Some(place) = shape.get_mut(axis) {
@@ -196,7 +196,7 @@ fn with(shape: &[Dim], axis: usize, extent: Extent) -> Vec<Extent> {
     shape
 }
 
-/// The extent of `axis`; a tensor without axes counts as one element.
+/// The size of `axis`; a tensor without axes counts as one element.
 fn extent_of(shape: &[Dim], axis: usize) -> Dim {
     shape.get(axis).copied().unwrap_or(Dim::Const(1))
 }

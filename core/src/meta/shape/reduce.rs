@@ -3,7 +3,7 @@
 use super::{Cx, Extent, Meta, Stop, contradiction, extents, join, traced, with};
 use crate::sym::Dim;
 
-/// `reduce(dim, keepdim)`: the axes go, or keep an extent of 1; no axes means all of them.
+/// `reduce(dim, keepdim)`: the axes go, or keep a size of 1; no axes means all of them.
 pub(super) fn reduce(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     let shape = &cx.operand(0)?.shape;
     reduced(cx, shape)

@@ -66,7 +66,7 @@ fn whole(cx: &mut Cx<'_>, sizes: &[Dim], axis: usize, part: &[Dim]) -> Meta<Vec<
     }
     for (at, (a, b)) in sizes.iter().zip(part).enumerate() {
         if at != axis {
-            cx.agree(*a, *b, "extents of a tensor and its part")?;
+            cx.agree(*a, *b, "sizes of a tensor and its part")?;
         }
     }
     Ok(extents(sizes))

@@ -3,7 +3,7 @@
 use super::{Cx, Extent, Meta, Stop, contradiction, extent_of, slice, with};
 use crate::sym::Dim;
 
-/// Returns the shape, the axis in the term's argument `dim`, and its extent. Without one, it is the second
+/// Returns the shape, the axis in the term's argument `dim`, and its size. Without one, it is the second
 /// axis, or the only one.
 fn cut<'a>(cx: &Cx<'a>, dim: usize) -> Meta<(&'a [Dim], usize, Dim)> {
     let shape = &cx.operand(0)?.shape;

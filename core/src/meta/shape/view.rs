@@ -3,7 +3,7 @@
 use super::{Cx, Extent, Meta, Stop, contradiction, extents};
 use crate::sym::Dim;
 
-/// `expand(size)`: -1 keeps an extent.
+/// `expand(size)`: -1 keeps a size.
 pub(super) fn expand(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     let shape = &cx.operand(0)?.shape;
     let mut size = cx.dims(0)?;
@@ -23,7 +23,7 @@ pub(super) fn expand(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     Ok(extents(&size))
 }
 
-/// `broadcast_in_dim(shape, axes)`: each axis of the argument becomes one of the result, in which an extent of 1 is
+/// `broadcast_in_dim(shape, axes)`: each axis of the argument becomes one of the result, in which a size of 1 is
 /// repeated.
 pub(super) fn broadcast_in_dim(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     let (given, shape) = (&cx.operand(0)?.shape, cx.dims(0)?);
@@ -108,7 +108,7 @@ fn divided(cx: &mut Cx<'_>, shape: &[Dim], axis: usize, sizes: &[Dim]) -> Meta<V
     Ok(result)
 }
 
-/// `squeeze`, `squeeze(dim)`: axes of extent 1 go.
+/// `squeeze`, `squeeze(dim)`: axes of size 1 go.
 pub(super) fn squeeze(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     let shape = &cx.operand(0)?.shape;
     let axes: Vec<usize> =
@@ -135,7 +135,7 @@ pub(super) fn unsqueeze(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     Ok(shape)
 }
 
-/// Returns the extents in the order of `axes`, each of which must appear once.
+/// Returns the sizes in the order of `axes`, each of which must appear once.
 fn ordered(shape: &[Dim], axes: &[usize]) -> Meta<Vec<Extent>> {
     let mut seen = vec![false; shape.len()];
     for axis in axes {

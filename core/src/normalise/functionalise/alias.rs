@@ -17,9 +17,9 @@ pub(super) enum View {
     Reshape,
     /// All elements, axes reordered: axis `i` is the source's axis `p[i]`.
     Permute(Vec<i64>),
-    /// A new axis of extent 1.
+    /// A new axis of size 1.
     Unsqueeze(i64),
-    /// The axis, of extent 1, is dropped.
+    /// The axis, of size 1, is dropped.
     Squeeze(i64),
     /// One index of an axis.
     Select { dim: i64, index: Arg },
@@ -239,7 +239,7 @@ fn view(
         },
         "view" => View::Reshape,
         "expand" => {
-            // Only leading axes of extent 1 were added: nothing is shown twice.
+            // Only leading axes of size 1 were added: nothing is shown twice.
             let added = to.shape.len().saturating_sub(rank);
             let plain = to.shape.iter().take(added).all(|d| d.as_const() == Some(1));
             if plain && to.shape.iter().skip(added).eq(&from.shape) {

@@ -78,7 +78,7 @@ impl Rewriter<'_, '_> {
         let result = match call.outputs.first() {
             Some(Output::Value(val)) => *val,
             _ if target == "aten.detach.default" => return Ok(()),
-            _ => return Err("its result, which tells the new shape, is not recorded".to_owned()),
+            _ => return Err("its result, which states the new shape, is not recorded".to_owned()),
         };
         let schema = self.cx.schemas.get(target);
         let view = match share(&call, schema, &self.editor.values, self.symbols) {

@@ -87,7 +87,7 @@ fn check_reshaped(program: &Program, reshaped: &[(Val, OriginId)], cx: &mut Cont
             let message = format!("the shape or the strides of `{name}` change from call to call");
             let diagnostic = crate::diagnose::Diagnostic::error(Code::NORMALISE_MUTATION, message)
                 .at(*origin)
-                .help("use a view instead, such as `t()` in the place of `t_()`");
+                .help("use a view instead, such as `t()` instead of `t_()`");
             cx.diagnostics.push(diagnostic);
         }
     }

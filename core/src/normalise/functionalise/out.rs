@@ -43,10 +43,10 @@ impl Rewriter<'_, '_> {
             let ty = self.tensor(before)?;
             // PyTorch resizes a tensor that does not fit, and records its new shape.
             let Some(Output::Value(recorded)) = call.outputs.get(i) else {
-                return Err("its result, which tells the shape, is not recorded".to_owned());
+                return Err("its result, which states the shape, is not recorded".to_owned());
             };
             if self.tensor(*recorded)?.shape != ty.shape {
-                return Err(format!("it changes the extent of `{name}`"));
+                return Err(format!("it changes the size of `{name}`"));
             }
             let Some(dtype) = meta::dtype_of(&new, functional, i, &self.editor.values) else {
                 return Err(format!("the result type of `{target}` is unknown"));

@@ -136,7 +136,7 @@ fn end_of(
             return Ok(Arg::Int(start.saturating_add(*length)));
         }
         let Some(extent) = ty.shape.get(dim as usize).and_then(|d| d.as_const()) else {
-            return Err("its start counts from the end of an axis of unknown extent".to_owned());
+            return Err("its start counts from the end of an axis of unknown size".to_owned());
         };
         return Ok(Arg::Int(extent.saturating_add(*start).saturating_add(*length)));
     }

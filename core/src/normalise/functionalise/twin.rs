@@ -29,7 +29,7 @@ pub(super) fn of(schema: &Schema, schemas: &Schemas) -> Twin {
             ("copy", _) => Twin::Copy,
             ("view", [view]) => Twin::View(view.clone()),
             ("out", [target]) => Twin::Out(target.clone()),
-            ("extent", _) => Twin::Refused("it changes the extent of the tensor's memory"),
+            ("extent", _) => Twin::Refused("it changes the size of the tensor's memory"),
             ("memory", _) => Twin::Refused("it makes the tensor refer to other memory"),
             (target, _) => Twin::Values(target.to_owned()),
         };

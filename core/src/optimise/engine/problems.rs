@@ -27,7 +27,7 @@ impl Engine<'_> {
             Some(format!("`{rule}` of `{id}` by {by}"))
         });
         let notes = format!("nodes were added on balance by {}", named.collect::<Vec<_>>().join(", "));
-        let message = format!("the rules made the graph larger by more than {} nodes", self.budget);
+        let message = format!("the rules enlarged the graph by more than {} nodes", self.budget);
         let diagnostic = Diagnostic::warning(Code::OPTIMISE_CAP, message).note(notes).help(
             "a rule applies to its own result or another rule's; the model is correct, but larger. `--max-growth` sets the limit",
         );
@@ -79,7 +79,7 @@ impl Engine<'_> {
         let (name, id) = (self.host.catalog.rule_name(index), self.plugin_id(rule.plugin));
         let message = format!("a patch of the rule `{name}` of plugin `{id}` was refused: {why}");
         let diagnostic = Diagnostic::warning(Code::OPTIMISE_PATCH, message)
-            .help(format!("the graph was left as it was; `--explain-rule {name}` lists every such place"));
+            .help(format!("the graph is unchanged; `--explain-rule {name}` lists every such match"));
         self.report(diagnostic, id, origin);
     }
 

@@ -122,7 +122,7 @@ impl Builder<'_> {
             self.inputs.push(Value::Tensor(drawn));
             let dims: Option<Vec<Dim>> =
                 shape.iter().map(|extent| i64::try_from(*extent).ok().map(Dim::Const)).collect();
-            let ty = Type::tensor(*dtype, Shape::of(dims.ok_or("an extent is too large")?));
+            let ty = Type::tensor(*dtype, Shape::of(dims.ok_or("a size is too large")?));
             let main = self.model.graph.main();
             self.model.graph.add_input(main, Some(name.into()), ty)
         };

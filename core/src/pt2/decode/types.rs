@@ -20,7 +20,7 @@ impl Decoder {
         if let Some(negative) =
             shape.iter().find(|d| self.program.symbols.range(**d).max.is_some_and(|m| m < 0))
         {
-            let message = format!("an extent of {}", self.program.symbols.display(*negative));
+            let message = format!("a size of {}", self.program.symbols.display(*negative));
             return Err((Code::READ_SIZE, message));
         }
         // Layouts other than strided have no strides; calls on them are refused where they are lowered.

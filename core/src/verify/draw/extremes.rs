@@ -1,4 +1,4 @@
-//! Sizes at the ends of what symbols allow: the smallest, primes in the middle, and the largest that memory allows.
+//! Sizes at the bounds of symbols: the smallest, primes in the middle, and the largest that memory allows.
 
 use crate::sizes::{Constraints, Sizes};
 use crate::sym::{SymId, Symbols};
@@ -10,13 +10,13 @@ const HIGHEST: f64 = 20.0;
 /// Halvings of the range in which the largest sizes are searched.
 const HALVINGS: usize = 40;
 
-/// What sizes are chosen by.
+/// The criteria for sizes.
 pub(super) struct Extremes<'a> {
     /// The symbols.
     pub symbols: &'a Symbols,
     /// The recorded sizes.
     pub traced: &'a Sizes,
-    /// What sizes must satisfy.
+    /// The constraints on sizes.
     pub constraints: &'a Constraints,
     /// The bytes of all values at some sizes; `None` where they are more than can be counted.
     pub cost: &'a dyn Fn(&Sizes) -> Option<u64>,
@@ -24,7 +24,7 @@ pub(super) struct Extremes<'a> {
     pub most: u64,
 }
 
-/// Sizes and what to call them, as far as there are any besides the recorded ones and those in `seen`.
+/// Sizes and their names, as far as there are any besides the recorded ones and those in `seen`.
 pub(super) fn at_extremes(extremes: &Extremes<'_>, seen: &mut Vec<Sizes>) -> Vec<(&'static str, Sizes)> {
     let largest = extremes.largest();
     let found = [
@@ -43,7 +43,7 @@ pub(super) fn at_extremes(extremes: &Extremes<'_>, seen: &mut Vec<Sizes>) -> Vec
 }
 
 impl Extremes<'_> {
-    /// The smallest and the largest size that a symbol may have. No extent is 0, which few programs mean.
+    /// The smallest and the largest size that a symbol may have. No size is 0, which few programs mean.
     fn range(&self, symbol: SymId) -> (i64, i64) {
         let range = self.symbols.get(symbol).range;
         let low = range.min.unwrap_or(1).max(1);
@@ -99,7 +99,7 @@ impl Extremes<'_> {
         self.admitted((0..TRIES).map(|down| scaled(fitting, down)))
     }
 
-    /// Primes around the geometric mean of the smallest and the largest size: what is mixed up, padded or split shows
+    /// Primes around the geometric mean of the smallest and the largest size: mixed up, padded or split axes show
     /// there. Symbols of one recorded size have the same one, since they may have to be equal.
     fn primes(&self, largest: Option<&Sizes>) -> Option<Sizes> {
         let limit = |symbol: SymId, traced: i64| {

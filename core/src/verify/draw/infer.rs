@@ -1,4 +1,4 @@
-//! The rule of an input that nobody states one for: from the values that were recorded, and from what reads them.
+//! The rule of an input that nobody states one for: from its recorded values and its readers.
 
 use super::Rule;
 use crate::sym::{Dim, SymId, Symbols};
@@ -9,18 +9,18 @@ use crate::verify::values;
 /// Where additive masks hide: below every score that a network computes.
 const HIDDEN: f64 = -1e3;
 
-/// What the values of an input are.
+/// The meaning of the values of an input.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Kind {
     /// Places in another tensor, in the order 0, 1, 2.
     Positions,
     /// Places in another tensor.
     Places,
-    /// Truth values, or ones and zeros, that tell what counts along the last axis.
+    /// Truth values, or ones and zeros, that mask the last axis.
     Mask,
     /// Zeros, and a number far below zero that is added to scores.
     Additive(f64),
-    /// How many places along an axis of another input count.
+    /// How many positions along an axis of another input count.
     Lengths,
     /// Single truth values.
     Flags,
@@ -46,7 +46,7 @@ pub(super) fn inferred(
         Kind::Positions => {
             let row = sample.dims.last().and_then(|dim| symbols.eval(*dim, &size));
             match limit.zip(row) {
-                // There are not as many places as the axis is long.
+                // There are not as many positions as the axis is long.
                 Some((limit, row)) if row > limit => Rule::Integers { low: 0, high: limit },
                 _ => Rule::Arange,
             }
@@ -66,7 +66,7 @@ pub(super) fn inferred(
 }
 
 impl Kind {
-    /// What the input at `place` is.
+    /// The meaning of the input at `place`.
     pub(super) fn of(samples: &[Sample], place: usize) -> Self {
         let Some(sample) = samples.get(place).filter(|sample| sample.number.is_none()) else {
             return Self::Fixed;
@@ -122,7 +122,7 @@ fn floats(sample: &Sample) -> Kind {
     if named {
         return Kind::Additive(-1e4);
     }
-    // Masks of floats, and numbers that are all the same, are no measurements.
+    // Masks of floats, and numbers that are all the same, are not measurements.
     let several = all.first().is_some_and(|first| {
         let mut others = all.iter().filter(|x| *x != first);
         others.next().is_some_and(|second| others.any(|x| x != second))
@@ -136,8 +136,8 @@ fn floats(sample: &Sample) -> Kind {
     Kind::Measured(mean, deviation)
 }
 
-/// The extent that lengths count places of: the shortest axis behind the first of another input that none of the
-/// recorded lengths exceeds, if the lengths are one for each place on the first axis.
+/// The size that lengths count positions of: the shortest axis behind the first of another input that none of the
+/// recorded lengths exceeds, if the lengths are one for each position on the first axis.
 fn counted(samples: &[Sample], place: usize) -> Option<Dim> {
     let lengths = samples.get(place)?;
     let longest = whole(&lengths.tensor)?.into_iter().max()?;

@@ -8,7 +8,7 @@ use crate::ops::{Budget, Elements, Limits, Tensor};
 use crate::random::Random;
 use crate::tensor::{DType, Kind, LazyTensor};
 
-/// What a drawn input takes at most, in bytes of the widest elements.
+/// The largest generated input, in bytes of the widest elements.
 const MOST: u64 = 16 << 30;
 
 /// A rule for the values of an input.
@@ -39,10 +39,10 @@ pub enum Rule {
     Ones,
     /// 0, 1, 2 and so on along the last axis.
     Arange,
-    /// A mask whose rows, along the last axis, leave some places at the beginning open, at least one: 1 there and 0
-    /// behind them. Of floats 0, and `hidden` behind them, which is added to what is masked.
+    /// A mask whose rows, along the last axis, leave some positions at the beginning open, at least one: 1 there and 0
+    /// behind them. Of floats 0, and `hidden` behind them, which is added to masked elements.
     Mask {
-        /// What hides a place; the lowest finite number where nothing is said.
+        /// The value of masked elements; by default the lowest finite number.
         hidden: Option<f64>,
     },
 }
@@ -97,7 +97,7 @@ impl Rule {
     }
 }
 
-/// Whether each place of a mask is open.
+/// Whether each position of a mask is open.
 fn open(count: usize, row: usize, random: &mut Random) -> impl Iterator<Item = bool> {
     let mut length = 0;
     (0..count).map(move |at| {

@@ -18,7 +18,7 @@ const LONGEST: u64 = 1 << 30;
 /// `"Infinity"` and `"-Infinity"` are numbers too. They have the types that `ports` state.
 ///
 /// # Errors
-/// `OP101` when it cannot be read, `OP710` for what is no call.
+/// `OP101` when it cannot be read, `OP710` when it is not a call.
 pub(super) fn read(path: &Path, ports: &[&Port]) -> Result<Vec<(Option<String>, Values)>, Diagnostic> {
     let text = files::text(path, LONGEST)
         .map_err(|e| Diagnostic::error(Code::READ_IO, format!("cannot read `{}`: {e}", path.display())))?;
@@ -96,7 +96,7 @@ fn integer(value: &Value) -> Option<i128> {
     value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from))
 }
 
-/// The scalars of nested lists that all have the extents `shape`.
+/// The scalars of nested lists that all have the sizes `shape`.
 fn flatten<'v>(value: &'v Value, shape: &[usize], into: &mut Vec<&'v Value>) -> Result<(), String> {
     match (value, shape) {
         (Value::Array(all), [extent, rest @ ..]) if all.len() == *extent => {

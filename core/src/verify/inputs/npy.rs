@@ -14,7 +14,7 @@ use crate::tensor::{DType, LazyTensor, MappedFile};
 /// Reads the array in the file at `path`.
 ///
 /// # Errors
-/// `OP101` when it cannot be read, `OP710` when it is no array of numbers.
+/// `OP101` when it cannot be read, `OP710` when it is not an array of numbers.
 pub(crate) fn read(path: &Path) -> Result<LazyTensor, Diagnostic> {
     array(opened(path)?).map_err(|why| unfit(&path.display().to_string(), &why))
 }
@@ -22,7 +22,7 @@ pub(crate) fn read(path: &Path) -> Result<LazyTensor, Diagnostic> {
 /// Reads the arrays in the `.npz` file at `path`, by their names.
 ///
 /// # Errors
-/// `OP101` when it cannot be read, `OP102` when it is damaged, `OP710` for what is no array of numbers.
+/// `OP101` when it cannot be read, `OP102` when it is damaged, `OP710` when it is not an array of numbers.
 pub(crate) fn read_all(path: &Path) -> Result<Vec<(String, LazyTensor)>, Report> {
     let zip = ZipIndex::open(opened(path)?, "")?;
     let mut arrays = Vec::new();
@@ -98,9 +98,9 @@ impl Header {
         let dtype = dtype(name).ok_or_else(|| format!("its elements are `{name}`"))?;
         let by_columns = after("fortran_order")?.starts_with("True");
         let shape = after("shape")?.strip_prefix('(').and_then(|rest| rest.split(')').next());
-        let extents = shape.ok_or("its shape is no tuple")?.split(',').map(str::trim);
+        let extents = shape.ok_or("its shape is not a tuple")?.split(',').map(str::trim);
         let extents = extents.filter(|extent| !extent.is_empty()).map(str::parse);
-        let shape = extents.collect::<Result<_, _>>().map_err(|_| "its shape is no tuple of numbers")?;
+        let shape = extents.collect::<Result<_, _>>().map_err(|_| "its shape is not a tuple of numbers")?;
         Ok(Self { dtype, by_columns, shape })
     }
 }

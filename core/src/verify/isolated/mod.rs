@@ -1,4 +1,4 @@
-//! Runtimes in processes of their own: what crashes, hangs or is killed there is a diagnostic here.
+//! Runtimes in processes of their own: a crash, a hang or a kill there is a diagnostic here.
 //!
 //! A process serves one session. It is this program again, which [`serve`]s: it attaches the one plugin that is asked for,
 //! and does through its standard streams what an executor in this process would do. [`wire`] is what they say to each
@@ -35,7 +35,7 @@ pub(super) struct Remote {
     name: &'static str,
     id: &'static str,
     open: Request,
-    /// What the runtime says that it is.
+    /// The runtime's description of itself.
     pub(super) text: String,
     /// A process that opened the runtime, and loads the first model.
     spare: Mutex<Option<Process>>,
@@ -65,7 +65,7 @@ impl Remote {
         Ok(remote)
     }
 
-    /// A process that has opened the runtime, and what that says it is.
+    /// A process that has opened the runtime, and the description of that.
     fn start(&self) -> Result<(Process, String), Diagnostic> {
         let mut process =
             Process::start((self.isolation.command)()?, self.name, self.id, self.isolation.limit)?;

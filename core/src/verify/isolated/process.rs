@@ -11,7 +11,7 @@ use super::wire::{self, Reply, Request, Shape};
 use crate::diagnose::{Code, Diagnostic};
 use crate::host::{ended, log};
 
-/// Of what a process says last, so many bytes are looked at.
+/// The number of bytes of a process's last output that are read.
 const WORDS: u64 = 64 << 10;
 
 /// A process ends by itself so soon after its answers do.
@@ -20,7 +20,7 @@ const GRACE: Duration = Duration::from_secs(5);
 /// Takes an output and its bytes.
 pub(super) type Take<'a> = dyn FnMut(&Shape, &[u8]) + 'a;
 
-/// What came from the process: a reply with the bytes behind it, or why there is none.
+/// A reply of the process with its bytes, or the reason why there is none.
 type Answer = io::Result<Option<(Reply, Vec<u8>)>>;
 
 /// A process that serves.
@@ -28,7 +28,7 @@ pub(super) struct Process {
     child: Child,
     input: Option<ChildStdin>,
     answers: Receiver<Answer>,
-    /// What it says on the side.
+    /// Its standard error.
     words: File,
     name: &'static str,
     id: &'static str,
@@ -79,7 +79,7 @@ impl Process {
     /// Asks for something that is called `doing`; `take` is given the outputs. Returns the text of the answer.
     ///
     /// # Errors
-    /// What the runtime refuses; `OP705` where it does not answer in time, `OP708` where its process ends.
+    /// The runtime's refusal; `OP705` where it does not answer in time, `OP708` where its process ends.
     pub(super) fn ask(
         &mut self,
         request: &Request,
@@ -167,7 +167,7 @@ impl Process {
         self.of(Diagnostic::error(Code::VERIFY_CRASH, message).help(help))
     }
 
-    /// It said something that is no answer.
+    /// It said something that is not an answer.
     fn garbled(&mut self, doing: &str, error: &io::Error) -> Diagnostic {
         if error.kind() == io::ErrorKind::UnexpectedEof {
             return self.ended(doing);
@@ -182,7 +182,7 @@ impl Process {
         problem
     }
 
-    /// The end of what it said on the side.
+    /// The end of its standard error.
     fn said(&mut self) -> String {
         let mut bytes = Vec::new();
         let length = self.words.metadata().map_or(0, |data| data.len());

@@ -13,8 +13,8 @@ use crate::diagnose::{Code, Diagnostic, Severity};
 use crate::host::{Plugin, Source, attach, load, log, options};
 use crate::tensor::DType;
 
-/// Does what the process that started this one asks for, until that closes its side. `linked` are the plugins of this
-/// program, and `root` is what plugins are attached to.
+/// Serves the requests of the parent process until that closes its side. `linked` are the plugins of this
+/// program, and `root` is the host that plugins attach to.
 ///
 /// # Errors
 /// `OP703` where the other side says something that is not understood, or goes away in the middle of it.
@@ -67,7 +67,7 @@ fn broken(error: &io::Error) -> Diagnostic {
     Diagnostic::error(Code::VERIFY_EXECUTOR, format!("the process of a runtime cannot go on: {error}"))
 }
 
-/// Where answers go. What a runtime prints goes with its error messages from now on, and not between them.
+/// Where answers go. Output of a runtime goes to standard error from now on, not between them.
 #[cfg(unix)]
 fn answers() -> io::Result<File> {
     use std::os::fd::AsFd;
@@ -146,7 +146,7 @@ fn plugin(
     refused.map_or(Ok(plugin), Err)
 }
 
-/// Does `work`, and hands on what plugins say meanwhile.
+/// Does `work`, and forwards the messages of plugins meanwhile.
 fn told<T>(to: &mut dyn Write, work: impl FnOnce() -> T) -> Result<T, Diagnostic> {
     let (result, said) = log::collect(work);
     for message in said.into_iter().chain(log::others()) {

@@ -1,4 +1,4 @@
-//! What the two processes say to each other: a header of JSON behind its length, and behind it the bytes of the tensors
+//! The messages of the two processes: a header of JSON behind its length, and behind it the bytes of the tensors
 //! that the header lists.
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// A header is not longer than this.
 const MAX_HEADER: u64 = 64 << 20;
 
-/// What the serving process is to do. It answers with replies, of which the last one is `Done` or `Failed`.
+/// A request to the serving process. It answers with replies, of which the last one is `Done` or `Failed`.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Request {
     /// Open the runtime of a plugin; this comes first.
@@ -20,7 +20,7 @@ pub(super) enum Request {
         id: String,
         /// Its library; `None` where it is linked in.
         library: Option<PathBuf>,
-        /// What the user set for the plugin.
+        /// The user's options of the plugin.
         settings: BTreeMap<String, String>,
         /// The options of the runtime.
         options: Vec<(String, String)>,
@@ -44,14 +44,14 @@ pub(super) struct Shape {
     pub(super) bytes: u64,
 }
 
-/// What the serving process answers.
+/// A reply of the serving process.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Reply {
     /// An output, whose bytes follow.
     Output(Shape),
     /// A message of the plugin.
     Said { level: u32, plugin: String, text: String },
-    /// It was done. The text is what the runtime says that it is, where it was opened.
+    /// It was done. The text is the runtime's description, where it was opened.
     Done(String),
     /// It was not.
     Failed { code: String, message: String, help: Option<String>, provider: Option<String> },

@@ -1,4 +1,4 @@
-//! PyTorch that is started before it is known what it will be asked: importing it and loading a program take seconds, in
+//! PyTorch, started before the requests are known: importing it and loading a program take seconds, in
 //! which the program is converted. Several programs can share one process.
 
 use std::fmt;

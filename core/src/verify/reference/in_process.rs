@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::vec;
 
-/// What answers a request: the messages that a process of Python would write, in their order.
+/// The source of answers: the messages that a process of Python would write, in their order.
 type Answering = dyn Fn(Vec<u8>) -> Result<Vec<Vec<u8>>, String> + Send + Sync;
 
 /// Runs the program, whose memory it shares. Requests and answers are those of `program.py`.
@@ -17,7 +17,7 @@ impl InProcess {
         Self(Arc::new(answer))
     }
 
-    /// What is answered to `request`.
+    /// The answer to `request`.
     ///
     /// # Errors
     /// A sentence where nothing is.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-/// What PyTorch takes besides weights: its libraries, and what running takes.
+/// The memory that PyTorch takes besides weights: its libraries and intermediate values.
 const PYTORCH: u64 = 1 << 30;
 /// How often it may hold the weights for a moment: as it reads them, as they are, and as results.
 const COPIES: u64 = 3;

@@ -1,4 +1,4 @@
-//! What is said to the process that runs a program, and what it answers: safetensors files.
+//! The requests to the process that runs a program, and its answers: safetensors files.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -35,7 +35,7 @@ const DTYPES: [Dtype; 18] = [
     Dtype::F8_E8M0,
 ];
 
-/// A key, and the element type, the extents and the bytes of its tensor.
+/// A key, and the element type, the sizes and the bytes of its tensor.
 type Input<'a> = (String, Dtype, Vec<usize>, Cow<'a, [u8]>);
 
 #[derive(Serialize)]
@@ -94,7 +94,7 @@ fn spelled(dtype: DType) -> Option<Dtype> {
 pub(super) enum Answer {
     /// The version of PyTorch.
     Greeting(String),
-    /// What the program gives for the case with this number.
+    /// The program's outputs for the case with this number.
     Values(usize, Expected),
     /// Why the program does not take the case with this number.
     Refused(usize, String),
@@ -105,7 +105,7 @@ pub(super) enum Answer {
 /// Reads an answer.
 ///
 /// # Errors
-/// A sentence about what is wrong with it.
+/// A sentence about the fault.
 pub(super) fn read(message: Vec<u8>) -> Result<Answer, String> {
     let message = Bytes::from(message);
     let (_, header) = SafeTensors::read_metadata(&message).map_err(|error| error.to_string())?;

@@ -1,7 +1,7 @@
 //! Expected values from the program itself: PyTorch runs it, in the Python that the user works with and in a
 //! process of its own, on every call that the model is run on.
 //!
-//! What PyTorch loads may run code, which this program never does: an archive that holds more than arithmetic and
+//! A program that PyTorch loads may run code, which onnxport never does: an archive with more than arithmetic and
 //! known operators is only given to it where the user asks for that. It also takes the memory of the weights.
 
 mod ahead;
@@ -24,7 +24,7 @@ use super::expected::{Against, Case, Expected, Floors, Source};
 use crate::diagnose::{Code, Diagnostic, Severity};
 use crate::interpreter::{self, Python};
 
-/// What runs the program: a module for Python.
+/// The module in Python that runs the program.
 pub const SCRIPT: &str = concat!(include_str!("selections.py"), "\n\n", include_str!("program.py"));
 /// How long PyTorch may take where the user does not say.
 const PATIENCE: Duration = Duration::from_mins(5);
@@ -45,10 +45,10 @@ pub enum Reference {
 
 impl Against {
     /// Finds expected values as `reference` says, within `limit`. Where those of float64 are wanted as well
-    /// ([`exact`](Self::exact)), PyTorch is asked also for what was recorded. Calls that are of use with values only
+    /// ([`exact`](Self::exact)), PyTorch is asked also for recorded calls. Calls that are of use with values only
     /// are gone afterwards.
     ///
-    /// Returns a note where PyTorch was there and could not say what is expected.
+    /// Returns a note where PyTorch was there and could not compute the expected values.
     ///
     /// # Errors
     /// `OP706` where PyTorch was asked for, or runs the program within this process, and cannot say it.
@@ -113,11 +113,7 @@ impl Against {
     fn insist(&mut self, limit: Option<Duration>) -> Result<(), String> {
         if let Some(program) = self.in_process.clone() {
             let mut answers = program.ask(self.request(None)?)?;
-            return self.hear(
-                &mut || answers.next().ok_or_else(|| "it says too little".to_owned()),
-                true,
-                "",
-            );
+            return self.hear(&mut || answers.next().ok_or_else(|| "it is incomplete".to_owned()), true, "");
         }
         let path = self.program.clone().ok_or("the values do not belong to a program that it could load")?;
         self.ask(&interpreter::with(&["torch"])?, &path, true, limit)
@@ -176,9 +172,9 @@ impl Against {
         message::request(&self.cases.iter().collect::<Vec<_>>(), self.exact, archive)
     }
 
-    /// Takes over what is said in `messages` about the cases; `place` says where PyTorch is.
+    /// Takes over the `messages` about the cases; `place` says where PyTorch is.
     fn hear(&mut self, messages: Messages<'_>, trusted: bool, place: &str) -> Result<(), String> {
-        // Who trusts the program wants its own values; otherwise what was recorded counts.
+        // If the user trusts the program, its own values count, otherwise recorded ones.
         let keeps = !trusted;
         let version = greeting(messages)?;
         let found = answers(messages, self.cases.len())?;
@@ -196,7 +192,7 @@ impl Against {
                     continue;
                 }
             };
-            // Not everything is there in float64; that is no reason to give up what is known.
+            // Not everything is there in float64; that is not a reason to drop the others.
             match wide.as_ref().map(|wide| wide.as_ref().map(|all| all.get(number))) {
                 Some(Ok(Some(Ok(exact)))) => {
                     let elements = case.inputs.iter().filter_map(|(_, tensor)| tensor.elements()).sum();

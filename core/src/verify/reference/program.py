@@ -132,7 +132,7 @@ def objects(root: Any) -> Iterator[dict[str, Any]]:
 
 
 def suspicious(archive: str) -> str | None:
-    """Return what PyTorch might run as code while it loads or runs the archive, or None."""
+    """Return a part that PyTorch might run as code in loading or running the archive."""
     with zipfile.ZipFile(archive) as file:
         names = file.namelist()
     # PyTorch finds entries whatever their case.
@@ -254,7 +254,7 @@ def load(archive: str) -> Any:
 
 
 def may_write(module: Any) -> bool:
-    """Tell whether some call of a program may write to what it is given."""
+    """Tell whether some call of a program may write to its arguments."""
     import torch
 
     graphs = (part.graph for part in module.modules() if isinstance(part, torch.fx.GraphModule))
@@ -299,7 +299,7 @@ def drop_guesses(module: Any) -> None:
 class Program:
     """A program that was loaded, which starts from its recorded state in every call.
 
-    `module` is what runs, if that is not to be the program's own.
+    `module` runs in place of the program's own, if given.
     """
 
     def __init__(self, exported: Any, module: Any = None) -> None:
@@ -351,12 +351,12 @@ class Program:
         for value in (*self.module.parameters(), *self.module.buffers()):
             value.data = wide(value.data)
         self.initial = {name: wide(value) for name, value in self.initial.items()}
-        # What states no type takes the default.
+        # Without a type, the default applies.
         torch.set_default_dtype(torch.float64)
         self.is_wide, self.left = True, {}
 
     def state(self) -> Iterator[tuple[str, Any]]:
-        """Yield what a call may write to, with its names: buffers, and parameters if it writes."""
+        """Yield the tensors that a call may write to: buffers, and parameters if it writes."""
         yield from self.module.named_buffers()
         if self.writes:
             yield from self.module.named_parameters()
@@ -382,7 +382,7 @@ class Program:
         return value.to(self.devices[name], copy=True)
 
     def answer(self, case: str, given: Mapping[str, Any], continues: bool) -> None:
-        """Run one case and send what comes out."""
+        """Run one case and send the outputs."""
         import torch
         import torch.utils._pytree as pytree
 
@@ -538,7 +538,7 @@ def main() -> None:
             import_operators(archive)
         return Program(load(archive))
 
-    # onnxport may start this long before it knows what to ask.
+    # onnxport may start this long before its first request.
     ready = ahead(loaded)
     while True:
         request = receive()

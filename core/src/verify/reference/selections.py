@@ -76,7 +76,7 @@ def behind(value: Any, names: frozenset[str]) -> list[Any]:
 
 
 def source(value: Any, names: frozenset[str]) -> Any:
-    """Return what a value is before the calls of these operators."""
+    """Return the value before the calls of these operators."""
     chain = behind(value, names)
     return chain[-1].args[0] if chain else value
 

@@ -1,4 +1,4 @@
-//! Interpreters that are shell scripts: what they do, a Python might do.
+//! Interpreters that are shell scripts, in the place of Python.
 
 use std::collections::HashMap;
 use std::fs;
@@ -110,7 +110,7 @@ fn a_process_that_hangs_is_ended() {
     let folder = tempfile::tempdir().unwrap();
     let pid = folder.path().join("pid");
     let start = Instant::now();
-    // It does not read what it is asked either.
+    // It does not read the request either.
     let script = format!("echo $$ > '{}'; exec sleep 1000", pid.display());
     let mut against = against(&[false]);
     against.cases[0].inputs[0].1 = LazyTensor::inline(DType::F32, vec![1 << 20], vec![0; 4 << 20]);

@@ -91,7 +91,7 @@ pub(crate) fn instruction(node: NodeRef<'_>) -> Res<Planned<'_>> {
             Opcode::Softmax
         }
         "Reshape" if int("allowzero")? != 0 => {
-            return Err("an extent of 0 is meant literally".into());
+            return Err("a size of 0 is meant literally".into());
         }
         "Reshape" => Opcode::Reshape,
         "Transpose" => {

@@ -1,7 +1,7 @@
 //! An onnxport backend for a pretend accelerator, the "npu".
 //!
 //! It multiplies float32 matrices, and takes the operators between products with it: additions, activations, views. It
-//! takes any extents, but for `Softmax`, whose unit needs fixed ones. A region becomes one node that carries a
+//! takes any sizes, but for `Softmax`, whose unit needs fixed ones. A region becomes one node that carries a
 //! program and has the region's weights as inputs, where they are.
 
 mod claim;

@@ -1,7 +1,7 @@
 //! Programs of the pretend accelerator.
 //!
 //! A program is a list of instructions over numbered registers. The inputs of the node that carries it are
-//! the first registers, then come its constants, then one register per instruction. Extents are not part of
+//! the first registers, then come its constants, then one register per instruction. Sizes are not part of
 //! a program: they are those of the tensors that it is given.
 //!
 //! ```text
@@ -78,7 +78,7 @@ opcodes! {
     Sigmoid = 10 (1, 0, 0),
     /// Over the axis of its integer.
     Softmax = 11 (1, 1, 0),
-    /// The second operand is the shape; 0 keeps an extent, -1 is the rest.
+    /// The second operand is the shape; 0 keeps a size, -1 is the rest.
     Reshape = 12 (2, 0, 0),
     /// Integers: the permutation.
     Transpose = 13 (1, _, 0),
@@ -93,7 +93,7 @@ opcodes! {
 /// A constant vector or scalar of integers: a shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constant {
-    /// The extents; none or one.
+    /// The sizes; none or one.
     pub shape: Vec<u32>,
     /// The elements.
     pub elements: Vec<i64>,

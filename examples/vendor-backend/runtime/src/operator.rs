@@ -199,7 +199,7 @@ fn tensor<'a>(api: &OrtApi, value: *const OrtValue) -> Result<Tensor<'a>, String
     Ok(Tensor { dims, data })
 }
 
-/// The element type and the extents of a tensor.
+/// The element type and the sizes of a tensor.
 fn describe(api: &OrtApi, info: *const OrtTensorTypeAndShapeInfo) -> Result<(Type, Vec<usize>), String> {
     let (mut ty, mut rank) = (Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED, 0);
     // SAFETY: the information is valid, and the buffer has a place for every axis.
@@ -210,7 +210,7 @@ fn describe(api: &OrtApi, info: *const OrtTensorTypeAndShapeInfo) -> Result<(Typ
         check(api, (api.GetDimensions)(info, dims.as_mut_ptr(), rank))?;
         dims
     };
-    let dims = dims.iter().map(|d| usize::try_from(*d).map_err(|_| format!("an extent is {d}")));
+    let dims = dims.iter().map(|d| usize::try_from(*d).map_err(|_| format!("a size is {d}")));
     Ok((ty, dims.collect::<Result<_, _>>()?))
 }
 
@@ -233,7 +233,7 @@ fn store(
     let dims: Vec<i64> = tensor.dims.iter().map(|d| *d as i64).collect();
     let mut value: *mut OrtValue = null_mut();
     let mut pointer: *mut c_void = null_mut();
-    // SAFETY: the context is valid for this call, and ONNX Runtime allocates what the extents ask for.
+    // SAFETY: the context is valid for this call, and ONNX Runtime allocates the size of the shape.
     unsafe {
         check(api, (api.KernelContext_GetOutput)(context, index, dims.as_ptr(), dims.len(), &raw mut value))?;
         check(api, (api.GetTensorMutableData)(value, &raw mut pointer))?;

@@ -152,9 +152,9 @@ fn reshape<'a>(x: &Tensor<'a>, shape: &[i64]) -> Result<Tensor<'a>, String> {
     let mut inferred = None;
     for (axis, extent) in shape.iter().enumerate() {
         dims.push(match *extent {
-            0 => *x.dims.get(axis).ok_or("an extent is to be kept that is not there")?,
+            0 => *x.dims.get(axis).ok_or("a kept size does not exist")?,
             -1 if inferred.replace(axis).is_none() => 1,
-            extent => usize::try_from(extent).map_err(|_| format!("{shape:?} is no shape"))?,
+            extent => usize::try_from(extent).map_err(|_| format!("{shape:?} is not a shape"))?,
         });
     }
     let total = count(&x.dims)?;
@@ -188,7 +188,7 @@ fn transpose<'a>(x: &Tensor<'_>, perm: &[i64]) -> Result<Tensor<'a>, String> {
 fn squeeze<'a>(x: &Tensor<'a>, ints: &[i64]) -> Result<Tensor<'a>, String> {
     let axes: Vec<usize> = ints.iter().map(|a| axis(*a, x.dims.len())).collect::<Result<_, _>>()?;
     if axes.iter().any(|axis| x.dims[*axis] != 1) {
-        return Err(format!("{:?} has an axis among {ints:?} whose extent is not 1", x.dims));
+        return Err(format!("{:?} has an axis among {ints:?} whose size is not 1", x.dims));
     }
     let dims = x.dims.iter().enumerate().filter(|(i, _)| !axes.contains(i)).map(|(_, d)| *d).collect();
     Ok(Tensor { dims, data: x.data.clone() })

@@ -57,7 +57,7 @@ pub fn strides(dims: &[usize]) -> Vec<usize> {
     strides
 }
 
-/// The extents of two operands broadcast against each other.
+/// The sizes of two operands broadcast against each other.
 pub fn broadcast(a: &[usize], b: &[usize]) -> Result<Vec<usize>, String> {
     let rank = a.len().max(b.len());
     let at = |dims: &[usize], axis: usize| (axis + dims.len()).checked_sub(rank).map_or(1, |i| dims[i]);
@@ -70,7 +70,7 @@ pub fn broadcast(a: &[usize], b: &[usize]) -> Result<Vec<usize>, String> {
         .collect()
 }
 
-/// The strides with which an operand of extents `dims` is read as one of extents `wanted`.
+/// The strides with which an operand of sizes `dims` is read as one of sizes `wanted`.
 pub fn broadcast_strides(dims: &[usize], wanted: &[usize]) -> Vec<usize> {
     let own = strides(dims);
     let skipped = wanted.len() - dims.len();

@@ -33,7 +33,7 @@ pub struct LogHost {
     /// - Since contract 1.0.
     /// - Thread: any, also several at once.
     /// - Takes: nothing borrowed.
-    /// - Answers a number that is no status.
+    /// - Answers a number that is not a status.
     pub level: extern "C" fn() -> u32,
     /// Takes one message of the plugin with this id. `cx` is the context of the call of `lowering/1` that the message
     /// is about, on its thread and before it returns; null if there is none.

@@ -46,7 +46,7 @@ fn is_model(bytes: &[u8]) -> bool {
 struct Loaded;
 
 impl Session for Loaded {
-    /// Runs the model, and pushes every output in the model's order: name, element type, extents, bytes.
+    /// Runs the model, and pushes every output in the model's order: name, element type, sizes, bytes.
     fn run(&mut self, inputs: &[TensorView<'_>], _outputs: &mut Outputs<'_>) -> Result<(), Failure> {
         Err(Failure::new(format!("it does not run models yet, not with {} inputs", inputs.len())))
     }

@@ -105,7 +105,7 @@ impl Heads {
         if shared { cx.reshape_to_result(output, 0) } else { Ok(output) }
     }
 
-    /// The products of the scaled query and the keys; later places are closed where the extents of a triangle are given.
+    /// The products of the scaled query and the keys; later positions are closed where the sizes of a triangle are given.
     fn scores(&self, cx: &Lower, causal: Option<(Dim, Dim)>) -> Res<Value> {
         let scores = cx.matmul(self.query, swap_last(cx, self.key)?);
         Ok(match causal {

@@ -9,7 +9,7 @@ use super::Complex;
 pub(super) enum Part {
     /// Pairs in a last axis.
     Pair(Value),
-    /// Real numbers, with a last axis of extent 1.
+    /// Real numbers, with a last axis of size 1.
     Real(Value),
 }
 

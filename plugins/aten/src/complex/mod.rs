@@ -1,4 +1,4 @@
-//! Complex numbers: pairs of reals in a last axis of extent 2.
+//! Complex numbers: pairs of reals in a last axis of size 2.
 //!
 //! Linear and multilinear operators need no code here: their lowerings for reals say `parts` or `multilinear`.
 

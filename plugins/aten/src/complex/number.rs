@@ -7,7 +7,7 @@ use onnxport_sdk::prelude::*;
 use crate::pointwise::{atan2_of, is_below, log1p_of};
 use crate::support::node;
 
-/// Complex numbers as their real and their imaginary parts: tensors of one shape, with a last axis of extent 1.
+/// Complex numbers as their real and their imaginary parts: tensors of one shape, with a last axis of size 1.
 #[derive(Clone, Copy)]
 pub(crate) struct Complex {
     pub(crate) re: Value,

@@ -20,7 +20,7 @@ fn conv(
     Window::new(cx, weight, &stride, &padding, &dilation, groups)?.convolve(cx, input, weight, bias)
 }
 
-/// The convolution with `padding` by name: `valid` is none, `same` keeps the extents and puts an odd
+/// The convolution with `padding` by name: `valid` is none, `same` keeps the sizes and puts an odd
 /// column at the end.
 #[lowering(
     "aten.conv1d.padding",
@@ -42,7 +42,7 @@ fn conv_named(
     if padding.0 == "same" {
         let shape = cx.shape(weight)?;
         let kernel: Option<Vec<i64>> = shape.iter().skip(2).map(|d| d.as_const()).collect();
-        let kernel = kernel.ok_or("padding `same` of a kernel without constant extents")?;
+        let kernel = kernel.ok_or("padding `same` of a kernel without constant sizes")?;
         let total = || kernel.iter().zip(&window.dilation).map(|(k, d)| d * (k - 1));
         window.pads = total().map(|t| t / 2).chain(total().map(|t| t - t / 2)).collect();
     } else if padding.0 != "valid" {

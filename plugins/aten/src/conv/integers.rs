@@ -132,8 +132,8 @@ pub(super) fn transpose(
     convolve(cx, spread, flipped(cx, joined, &axes), bias, &moves, groups)
 }
 
-/// The extents of `x` from axis `first`, which must be constant.
+/// The sizes of `x` from axis `first`, which must be constant.
 fn extents(cx: &Lower, x: Value, first: usize) -> Res<Vec<i64>> {
     let extents: Option<Vec<i64>> = cx.shape(x)?.iter().skip(first).map(|d| d.as_const()).collect();
-    extents.ok_or_else(|| "a convolution of integers needs constant extents".into())
+    extents.ok_or_else(|| "a convolution of integers needs constant sizes".into())
 }

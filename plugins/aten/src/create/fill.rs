@@ -4,7 +4,7 @@ use onnxport_sdk::prelude::*;
 
 use crate::support::{full, small};
 
-/// A tensor of the stated shape filled with `number`; `size` counts where an extent is not known.
+/// A tensor of the stated shape filled with `number`; `size` counts where a size is not known.
 fn filled(cx: &Lower, number: &Scalar, size: Option<Vec<SymInt>>) -> Res<Value> {
     let result = cx.result(0)?;
     if let Some(size) = size.filter(|_| result.shape.contains(&Dim::Unknown)) {

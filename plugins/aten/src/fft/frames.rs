@@ -48,7 +48,7 @@ fn stft(
     scaled(cx, y, &[Dim::Const(n_fft)], false, scaling)
 }
 
-/// The window of `length` places, ones by default, in the middle of `n_fft` places.
+/// The window of `length` positions, ones by default, in the middle of `n_fft` positions.
 fn whole_window(cx: &Lower, window: Option<Value>, length: i64, n_fft: i64, dtype: DType) -> Value {
     let window = match window {
         Some(window) => cx.cast(window, dtype),

@@ -6,7 +6,7 @@ mod named;
 
 use onnxport_sdk::prelude::*;
 
-/// How a transform is scaled, for `n` places in all.
+/// How a transform is scaled, for `n` positions in all.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scaling {
     /// Not at all.
@@ -39,7 +39,7 @@ impl Scaling {
     }
 }
 
-/// `DFT` of pairs (or of reals with a last axis of extent 1) along an axis counted from the front.
+/// `DFT` of pairs (or of reals with a last axis of size 1) along an axis counted from the front.
 pub(super) fn dft(
     cx: &Lower,
     x: Value,
@@ -62,7 +62,7 @@ pub(super) fn dft(
     node.one()
 }
 
-/// `y`, transformed over `axes` by nodes of which an inverse one already divides by the extent,
+/// `y`, transformed over `axes` by nodes of which an inverse one already divides by the size,
 /// scaled as asked.
 pub(super) fn scaled(cx: &Lower, y: Value, extents: &[Dim], inverse: bool, scaling: Scaling) -> Res<Value> {
     let dtype = cx.dtype(y)?;
@@ -82,7 +82,7 @@ pub(super) fn scaled(cx: &Lower, y: Value, extents: &[Dim], inverse: bool, scali
 }
 
 /// The real parts of the inverse transform along `axis` of half a spectrum whose other half mirrors
-/// it; the result has `n` places.
+/// it; the result has `n` positions.
 pub(super) fn from_half(cx: &Lower, x: Value, axis: usize, n: Dim) -> Res<Value> {
     let (Dim::Const(n), Dim::Const(have)) = (n, cx.dim(x, axis)) else {
         return from_dynamic_half(cx, x, axis, n);
@@ -108,7 +108,7 @@ pub(super) fn from_half(cx: &Lower, x: Value, axis: usize, n: Dim) -> Res<Value>
     Ok(cx.gather(dft(cx, full * signs, axis, None, true, false), cx.int(0), -1))
 }
 
-/// The same where an extent is known only at run time.
+/// The same where a size is known only at run time.
 fn from_dynamic_half(cx: &Lower, x: Value, axis: usize, n: Dim) -> Res<Value> {
     let (dtype, rank) = (cx.dtype(x)?, cx.rank(x)?);
     let count = cx.dims_value(&[n]);

@@ -5,7 +5,7 @@ use onnxport_sdk::prelude::*;
 use super::{Scaling, dft, from_half, scaled};
 use crate::complex::with_zeros;
 
-/// The transform along one axis, of `n` places: more are filled with zeros, others cut off.
+/// The transform along one axis, of `n` positions: more are filled with zeros, others cut off.
 #[lowering("aten.fft_fft.default", complex)]
 fn fft(cx: &Lower, n: Option<SymInt>, dim: Axis, norm: Option<Str>) -> Res<Value> {
     full(cx, n.map(|n| vec![n]), &[dim.0], norm, false)
@@ -102,7 +102,7 @@ fn pairs(cx: &Lower) -> Res<Value> {
     Ok(with_zeros(cx, cx.unsqueeze(x, &[-1]), dtype))
 }
 
-/// The spectrum of numbers whose other half mirrors them: real, of `n` places.
+/// The spectrum of numbers whose other half mirrors them: real, of `n` positions.
 #[lowering("aten.fft_hfft.default", complex)]
 fn hfft(cx: &Lower, dim: Axis, norm: Option<Str>) -> Res<Value> {
     let n = cx.result(0)?.shape.get(dim.0).copied().unwrap_or(Dim::Unknown);
@@ -171,7 +171,7 @@ fn over(
     scaled(cx, y, &extents, inverse, scaling)
 }
 
-/// The frequencies of the places of a transform: `[0, 1, .., -2, -1] / (d * n)`.
+/// The frequencies of the positions of a transform: `[0, 1, .., -2, -1] / (d * n)`.
 #[lowering("aten.fft_fftfreq.default", "aten.fft_rfftfreq.default")]
 fn frequencies(cx: &Lower, n: i64, d: f64) -> Res<Value> {
     let result = cx.result(0)?;

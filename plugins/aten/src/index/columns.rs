@@ -104,7 +104,7 @@ impl Columns {
             let columns: Vec<Value> = columns.iter().map(expand).collect();
             return Ok(cx.concat(&columns, self.shape.len() as i64));
         }
-        // An extent that only the run knows is read off the column that has it.
+        // A size that only the run knows is read off the column that has it.
         let open = |cx: &Lower, x| cx.fact(x).shape.is_some_and(|s| s.contains(&Dim::Unknown));
         let donor = columns.iter().copied().find(|c| open(cx, *c));
         let mut parts = Vec::new();
@@ -118,7 +118,7 @@ impl Columns {
     }
 }
 
-/// `x` broadcast to `shape`, of which unknown extents are taken to be those of `x`.
+/// `x` broadcast to `shape`, of which unknown sizes are taken to be those of `x`.
 pub(super) fn broadcast(cx: &Lower, x: Value, shape: &[Dim]) -> Res<Value> {
     let from = cx.shape(x)?;
     let added = shape.len().saturating_sub(from.len());

@@ -9,10 +9,10 @@ use crate::reduce::reduce;
 fn cross(cx: &Lower, a: Value, b: Value, dim: Option<i64>) -> Res<Value> {
     let result = cx.result(0)?;
     let rank = result.rank();
-    // By default the older form takes the first axis of extent 3.
+    // By default the older form takes the first axis of size 3.
     let axis = match dim {
         Some(dim) => cx.axis(dim, rank)?,
-        None => result.shape.iter().position(|d| d.is(3)).ok_or("no axis has the extent 3")?,
+        None => result.shape.iter().position(|d| d.is(3)).ok_or("no axis has the size 3")?,
     };
     let axis = axis as i64 - rank as i64;
     let (a, b) = (cx.cast(a, result.dtype), cx.cast(b, result.dtype));

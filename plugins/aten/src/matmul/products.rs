@@ -74,7 +74,7 @@ fn kron(cx: &Lower, a: Value, b: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let (left, right) = (cx.rank(a)? as i64, cx.rank(b)? as i64);
     let rank = left.max(right);
-    // Both get twice the axes: those of `a` stand at even places, those of `b` at odd ones.
+    // Both get twice the axes: those of `a` stand at even positions, those of `b` at odd ones.
     let spread = |x: Value, own: i64, offset: i64| {
         let kept: Vec<i64> = (rank - own..rank).map(|i| 2 * i + offset).collect();
         let axes: Vec<i64> = (0..2 * rank).filter(|i| !kept.contains(i)).collect();

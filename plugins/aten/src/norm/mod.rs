@@ -30,7 +30,7 @@ fn standardised(cx: &Lower, x: Value, axes: &[i64], eps: f64) -> Res<[Value; 3]>
     Ok([centred * inverse, mean, inverse])
 }
 
-/// `x * weight + bias`, with one weight for each extent of axis 1.
+/// `x * weight + bias`, with one weight for each size of axis 1.
 fn per_channel(cx: &Lower, x: Value, weight: Option<Value>, bias: Option<Value>) -> Res<Value> {
     let (dtype, rank) = (cx.dtype(x)?, cx.rank(x)? as i64);
     let after: Vec<i64> = (1..rank - 1).collect();

@@ -1,4 +1,4 @@
-//! Pools that are told the extents of their result.
+//! Pools that are told the sizes of their result.
 
 use onnxport_sdk::prelude::*;
 
@@ -81,7 +81,7 @@ fn adaptive_max_pool(cx: &Lower, x: Value) -> Res<Vec<Option<Value>>> {
     largest(cx, x, &sizes)
 }
 
-/// The pooled extents before and after.
+/// The pooled sizes before and after.
 pub(super) struct Sizes {
     pub(super) lead: usize,
     inner: Vec<Dim>,
@@ -106,7 +106,7 @@ impl Sizes {
         (0..self.spatial()).map(|i| (self.lead + i) as i64).collect()
     }
 
-    /// The window of a plain pool, where every extent is a multiple of the result's.
+    /// The window of a plain pool, where every size is a multiple of the result's.
     fn window(&self) -> Option<Window> {
         let ratio = |(n, m): (&Dim, &Dim)| match (n.as_const()?, m.as_const()?) {
             (n, m) if m > 0 && n >= m && n % m == 0 => Some(n / m),
@@ -125,7 +125,7 @@ impl Sizes {
     }
 }
 
-/// The extents of a result that has no elements.
+/// The sizes of a result that has no elements.
 fn without_elements(cx: &Lower) -> Res<Option<Vec<u64>>> {
     let shape = cx.result(0)?.shape;
     let extents: Option<Vec<u64>> = shape.iter().map(|d| d.as_const().map(|n| n as u64)).collect();
@@ -167,7 +167,7 @@ fn largest(cx: &Lower, x: Value, sizes: &Sizes) -> Res<Vec<Option<Value>>> {
         return dynamic::largest(cx, x, sizes);
     };
     let mut windows = x;
-    // For every window the places in the channel, from the first axis on.
+    // For every window the positions in the channel, from the first axis on.
     let mut flat: Vec<Vec<i64>> = vec![vec![0]];
     for (i, (n, m)) in inner.iter().zip(&outer).enumerate() {
         let reach = (0..*m).map(|w| bounds(w, *n, *m)).map(|(start, end)| end - start).max().unwrap_or(1);

@@ -27,9 +27,7 @@ fn avg_pool(
     let padded = window.padding.iter().any(|p| *p != 0);
     let hangs = window.overhang.as_ref().is_none_or(|o| o.iter().any(|n| *n > 0));
     if window.overhang.is_none() && (divisor_override.is_some() || (padded && count_include_pad)) {
-        return Err(
-            "`ceil_mode` with `divisor_override` or a counted `padding` needs constant extents".into()
-        );
+        return Err("`ceil_mode` with `divisor_override` or a counted `padding` needs constant sizes".into());
     }
     let spatial = window.spatial();
     let body = |cx: &Lower, mut x: Value| {
@@ -62,7 +60,7 @@ fn of_integers(
     divisor_override: Option<i64>,
 ) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    let refused = "an average pool of integers with `ceil_mode` needs constant extents";
+    let refused = "an average pool of integers with `ceil_mode` needs constant sizes";
     let overhang = window.overhang.as_ref().ok_or(refused)?;
     let spatial = window.spatial();
     let numbers = window.kernel.iter().zip(&window.stride).zip(window.padding.iter().zip(overhang));

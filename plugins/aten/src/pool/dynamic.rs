@@ -1,4 +1,4 @@
-//! Adaptive pools of extents that are known only at run time.
+//! Adaptive pools of sizes that are known only at run time.
 
 use onnxport_sdk::prelude::*;
 
@@ -9,7 +9,7 @@ use crate::reduce::reduce;
 /// The windows `floor(i * n / m) .. ceil((i + 1) * n / m)` of an axis: their first indices and the ones after their
 /// last, `[m]`.
 pub(super) struct Windows {
-    /// The extent of the axis, 0-d.
+    /// The size of the axis, 0-d.
     extent: Value,
     starts: Value,
     ends: Value,

@@ -1,4 +1,4 @@
-//! Max pooling whose windows start at places that random numbers choose.
+//! Max pooling whose windows start at positions that random numbers choose.
 
 use onnxport_sdk::prelude::*;
 

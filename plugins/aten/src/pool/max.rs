@@ -39,7 +39,7 @@ fn max_pool_with_indices(
     pooled(cx, x, &window, true)
 }
 
-/// ONNX counts places from the start of the whole operand, PyTorch from that of the channel. Integers
+/// ONNX counts positions from the start of the whole operand, PyTorch from that of the channel. Integers
 /// of more than 8 bits, of which ONNX has no such pool, compute in f64, which holds those of an image.
 pub(super) fn pooled(cx: &Lower, x: Value, window: &Window, places: bool) -> Res<Vec<Value>> {
     let dtype = cx.dtype(x)?;

@@ -18,7 +18,7 @@ struct Window {
     padding: Vec<i64>,
     dilation: Vec<i64>,
     /// The padding at the end of each axis for PyTorch's number of windows; `None` where
-    /// the extents are not constant and `ceil_mode` has to say it.
+    /// the sizes are not constant and `ceil_mode` has to say it.
     overhang: Option<Vec<i64>>,
 }
 

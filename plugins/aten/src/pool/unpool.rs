@@ -2,7 +2,7 @@
 
 use onnxport_sdk::prelude::*;
 
-/// Zeros of the given extents with the elements put back at their places.
+/// Zeros of the given sizes with the elements put back at their positions.
 #[lowering("aten.max_unpool2d.default", "aten.max_unpool3d.default")]
 fn max_unpool(cx: &Lower, x: Value, indices: Value) -> Res<Value> {
     let spatial = if cx.target().contains("2d") { 2 } else { 3 };

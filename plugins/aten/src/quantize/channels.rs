@@ -1,4 +1,4 @@
-//! A scale and a zero point for every place along an axis.
+//! A scale and a zero point for every position along an axis.
 
 use onnxport_sdk::prelude::*;
 

@@ -2,7 +2,7 @@
 
 use onnxport_sdk::prelude::*;
 
-/// A scale in f32 and a zero point in the type of the codes: single numbers, or one for each place along an axis.
+/// A scale in f32 and a zero point in the type of the codes: single numbers, or one for each position along an axis.
 #[derive(Clone, Copy)]
 pub(super) struct Coding {
     pub(super) scale: Value,

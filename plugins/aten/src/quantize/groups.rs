@@ -1,4 +1,4 @@
-//! A scale and a zero point for every group of places along the rows of a matrix.
+//! A scale and a zero point for every group of positions along the rows of a matrix.
 
 use onnxport_sdk::Fact;
 use onnxport_sdk::prelude::*;
@@ -63,7 +63,7 @@ fn quantize_per_group(
     cx.reshape_to_result(cx.cast(code, cx.result(0)?.dtype), 0)
 }
 
-/// The places of a group: all of a row where it is shorter.
+/// The positions of a group: all of a row where it is shorter.
 fn group(cx: &Lower, input: Value, scales: Value, group_size: i64) -> Res<i64> {
     let extent =
         cx.dim(input, 1).as_const().ok_or_else(|| Refusal::new("rows of unknown length are grouped"))?;

@@ -150,7 +150,7 @@ fn indices(cx: &Lower, x: Value, dim: Axis) -> Res<Value> {
 }
 
 /// Along a new axis after `dim`, the elements up to each index, and `neutral` beyond: ONNX has no
-/// running reduction but the sum's, so this takes memory quadratic in the extent.
+/// running reduction but the sum's, so this takes memory quadratic in the size.
 fn prefixes(cx: &Lower, x: Value, dim: Axis, neutral: &Scalar) -> Res<Value> {
     let (axis, rank, dtype) = (dim.0, cx.rank(x)?, cx.dtype(x)?);
     let after = rank - axis - 1;

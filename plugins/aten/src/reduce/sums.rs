@@ -96,7 +96,7 @@ fn trapezoid_x(cx: &Lower, y: Value, x: Value, dim: Axis) -> Res<Value> {
     let (y, mut x) = (cx.cast(y, own), cx.cast(x, own));
     let (rank, axis) = (cx.rank(y)? as i64, dim.0 as i64);
     if cx.rank(x)? == 1 {
-        // The samples' places lie along `dim`.
+        // The samples' positions lie along `dim`.
         let after: Vec<i64> = (1..rank - axis).collect();
         x = cx.unsqueeze(x, &after);
     }

@@ -37,7 +37,7 @@ pub(super) fn top(cx: &Lower, x: Value, k: Value, axis: usize, largest: bool) ->
     if single { Ok((cx.squeeze(values, &[0]), cx.squeeze(indices, &[0]))) } else { Ok((values, indices)) }
 }
 
-/// The extent of `axis`, or 1 for a tensor without axes.
+/// The size of `axis`, or 1 for a tensor without axes.
 pub(super) fn whole(cx: &Lower, x: Value, axis: usize) -> Res<Value> {
     if cx.rank(x)? == 0 {
         return Ok(cx.ints(&[1]));

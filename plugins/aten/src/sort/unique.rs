@@ -63,7 +63,7 @@ fn unique_consecutive(
     if cx.dim(data, axis).is(0) {
         return Ok(vec![data, cx.ints(&[]), cx.ints(&[])]);
     }
-    // Along an axis PyTorch gives the places and counts whether they were asked for or not; of a vector only
+    // Along an axis PyTorch gives the positions and counts whether they were asked for or not; of a vector only
     // `unique_dim_consecutive` does.
     let always = dim.is_some() && (shape.len() != 1 || cx.target().contains("dim_consecutive"));
     let (return_inverse, return_counts) = (return_inverse || always, return_counts || always);

@@ -1,4 +1,4 @@
-//! Numbers out of tensors: elements, extents, strides.
+//! Numbers out of tensors: elements, sizes, strides.
 
 use onnxport_sdk::prelude::*;
 
@@ -19,7 +19,7 @@ fn is_nonzero(cx: &Lower, x: Value) -> Res<Value> {
     item(cx, x)
 }
 
-/// The extent of an axis.
+/// The size of an axis.
 #[lowering("aten.sym_size.int", "aten.size.int")]
 fn sym_size(cx: &Lower, x: Value, dim: Axis) -> Res<Value> {
     Ok(cx.extent(x, dim.0))
@@ -31,7 +31,7 @@ fn sym_numel(cx: &Lower, x: Value) -> Res<Value> {
     Ok(cx.reshape(cx.op(op::Size).input(x).one(), &[1]))
 }
 
-/// The stride of an axis: the extents behind it multiplied, as the model's tensors are contiguous.
+/// The stride of an axis: the sizes behind it multiplied, as the model's tensors are contiguous.
 #[lowering("aten.sym_stride.int", "aten.stride.int")]
 fn sym_stride(cx: &Lower, x: Value, dim: Axis) -> Res<Value> {
     let shape = cx.shape(x)?;

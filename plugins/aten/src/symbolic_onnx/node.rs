@@ -27,7 +27,7 @@ fn attributes(cx: &Lower) -> Res<Vec<(String, Attribute)>> {
         };
         let range = usize::try_from(from).unwrap_or_default()..usize::try_from(to).unwrap_or_default();
         let outside =
-            || Refusal::new(format!("argument `attr_pos`: attribute `{}` lies outside its list", key.0));
+            || Refusal::new(format!("argument `attr_pos`: attribute `{}` is outside its list", key.0));
         let ints = || ints.get(range.clone()).ok_or_else(outside);
         let floats = || floats.get(range.clone()).ok_or_else(outside);
         let strs = || strs.get(range.clone()).ok_or_else(outside);

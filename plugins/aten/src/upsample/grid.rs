@@ -1,8 +1,8 @@
-//! Sampling at given places.
+//! Sampling at given positions.
 
 use onnxport_sdk::prelude::*;
 
-/// The elements at the places of a grid: `GridSample`.
+/// The elements at the positions of a grid: `GridSample`.
 #[lowering("aten.grid_sampler.default", "aten.grid_sampler_2d.default", "aten.grid_sampler_3d.default")]
 fn grid_sampler(
     cx: &Lower,
@@ -49,7 +49,7 @@ fn finite(cx: &Lower, grid: Value, padding: &str) -> Value {
     cx.clamp(cx.select(cx.is_nan(grid), -1.0, grid), -16.0, 16.0)
 }
 
-/// A grid of places moved by an affine map for each element of the batch.
+/// A grid of positions moved by an affine map for each element of the batch.
 #[lowering("aten.affine_grid_generator.default")]
 fn affine_grid(cx: &Lower, theta: Value, size: Vec<SymInt>, align_corners: bool) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;

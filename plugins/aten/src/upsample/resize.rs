@@ -6,7 +6,7 @@ use onnxport_sdk::prelude::*;
 /// A `Resize` under construction.
 pub(super) type Resize<'c, 'h> = NodeBuilder<'c, 'static, Lower<'h>, op::Resize>;
 
-/// The extents before and after, and the factors that PyTorch computes coordinates with.
+/// The sizes before and after, and the factors that PyTorch computes coordinates with.
 pub(super) struct Sizes {
     lead: usize,
     pub(super) inner: Vec<Dim>,
@@ -35,7 +35,7 @@ impl Sizes {
         Ok(Self { lead: LEAD, inner, outer, scales })
     }
 
-    /// The constant extents before and after of each axis.
+    /// The constant sizes before and after of each axis.
     pub(super) fn constant(&self) -> Option<Vec<(i64, i64)>> {
         self.inner.iter().zip(&self.outer).map(|(n, m)| Some((n.as_const()?, m.as_const()?))).collect()
     }
@@ -44,7 +44,7 @@ impl Sizes {
         self.lead + i
     }
 
-    /// The factors for `Resize`, unless it would compute other extents from them than the program
+    /// The factors for `Resize`, unless it would compute other sizes from them than the program
     /// states, or they say no more than the extents.
     pub(super) fn factors(&self) -> Option<Vec<f32>> {
         let scales = self.scales.as_ref()?;
@@ -53,7 +53,7 @@ impl Sizes {
         if extents.iter().zip(scales).all(|((n, m), s)| *n as f64 * s == *m as f64) {
             return None;
         }
-        // A factor that single precision rounded down may fall short of a whole extent.
+        // A factor that single precision rounded down may fall short of a whole size.
         let meets = |n: i64, m: i64, f: f32| {
             (n as f32 * f).floor() as i64 == m && (n as f64 * f64::from(f)).floor() as i64 == m
         };
@@ -70,14 +70,14 @@ impl Sizes {
         corners: bool,
         describe: impl FnOnce(Resize<'c, 'h>) -> Resize<'c, 'h>,
     ) -> Res<Value> {
-        // With aligned corners PyTorch and ONNX use factors for the extents alone.
+        // With aligned corners PyTorch and ONNX use factors for the sizes alone.
         let known = corners && !self.outer.contains(&Dim::Unknown) && self.constant().is_some();
         let factors = if known { None } else { self.factors() };
         if factors.is_none() && self.scales.is_some() && !corners {
             let exact = |((n, m), s): (&(i64, i64), &f64)| *n as f64 * s == *m as f64;
             let extents = self.constant().unwrap_or_default();
             if !extents.iter().zip(self.scales.iter().flatten()).all(exact) {
-                return Err("ONNX computes other extents from the argument `scale_factors`".into());
+                return Err("ONNX computes other sizes from the argument `scale_factors`".into());
             }
         }
         let (mut scales, mut sizes) = (None, None);

@@ -62,7 +62,7 @@ fn interpolated(cx: &Lower, x: Value, kernel: Kernel, corners: bool) -> Res<Valu
         Kernel::Cubic if !needs_weights => "cubic",
         _ => {
             return Err(
-                "ONNX cannot weigh elements as PyTorch does, and stored weights need constant extents".into(),
+                "ONNX cannot weigh elements as PyTorch does, and stored weights need constant sizes".into()
             );
         }
     };

@@ -78,7 +78,7 @@ fn chunk_cat(cx: &Lower, tensors: Vec<Value>, dim: i64, num_chunks: i64) -> Res<
     joined(cx, &rows, axis + 1)
 }
 
-/// `x` with axes of extent 1 at `places` of the result.
+/// `x` with axes of size 1 at `places` of the result.
 fn widened(cx: &Lower, tensors: Vec<Value>, places: impl Fn(usize) -> Vec<i64>) -> Res<Vec<Value>> {
     let widen = |x| Ok(cx.unsqueeze(x, &places(cx.rank(x)?)));
     tensors.into_iter().map(widen).collect()

@@ -45,7 +45,7 @@ fn view_dtype(cx: &Lower, x: Value, dtype: DType) -> Res<Value> {
         .help("use `Tensor.to` to convert the values"))
 }
 
-/// `self` without the axes of extent 1, or those of them that `dim` names.
+/// `self` without the axes of size 1, or those of them that `dim` names.
 #[lowering(
     "aten.squeeze.default",
     "aten.squeeze.dim",
@@ -68,13 +68,13 @@ fn squeeze(cx: &Lower, x: Value, dim: Option<Axes>) -> Res<Value> {
     cx.reshape_to_result(x, 0)
 }
 
-/// `prims.squeeze`: every axis in `dimensions` has extent 1.
+/// `prims.squeeze`: every axis in `dimensions` has size 1.
 #[lowering("prims.squeeze.default", complex)]
 fn prims_squeeze(cx: &Lower, x: Value, dimensions: Axes) -> Res<Value> {
     Ok(cx.squeeze(x, &dimensions.ints()))
 }
 
-/// `self` with a new axis of extent 1 at `dim` of the result.
+/// `self` with a new axis of size 1 at `dim` of the result.
 #[lowering("aten.unsqueeze.default", "aten.unsqueeze_copy.default", complex)]
 fn unsqueeze(cx: &Lower, x: Value, dim: i64) -> Res<Value> {
     let axis = cx.axis(dim, cx.result(0)?.rank())?;

@@ -5,7 +5,7 @@ use onnxport_sdk::prelude::*;
 /// Elements that one call may address.
 const MAX_ELEMENTS: i64 = 1 << 24;
 
-/// The flat positions `storage_offset + sum of i_k * stride_k` of a tensor of extents `size`.
+/// The flat positions `storage_offset + sum of i_k * stride_k` of a tensor of sizes `size`.
 fn places(cx: &Lower, size: &[i64], stride: &[i64], offset: Option<i64>) -> Res<Vec<i64>> {
     if !cx.lookup("self").is_row_major() {
         return Err(Refusal::new("argument `self`: its layout in memory is not known to be row-major")

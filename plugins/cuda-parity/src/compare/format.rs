@@ -2,7 +2,7 @@
 
 use onnxport_sdk::DType;
 
-/// The macros of a small float: bits of exponent and mantissa, the bias, and which codes are no numbers: those of
+/// The macros of a small float: bits of exponent and mantissa, the bias, and which codes are not numbers: those of
 /// IEEE 754 (0), the last one (1), that of minus zero (2), none (3).
 macro_rules! small {
     ($exponent:literal, $mantissa:literal, $bias:literal, $special:literal) => {

@@ -176,7 +176,7 @@ impl Blas {
         // Pedantic: no TF32, and sums in the type that is asked for.
         let compute =
             if wide { Compute::CUBLAS_COMPUTE_64F_PEDANTIC } else { Compute::CUBLAS_COMPUTE_32F_PEDANTIC };
-        // SAFETY: the pointers are those of the launch, whose memory holds matrices of these extents; the factors live until
+        // SAFETY: the pointers are those of the launch, whose memory holds matrices of these sizes; the factors live until
         // the call returns, which reads them on the host.
         let status = unsafe {
             (self.multiply)(

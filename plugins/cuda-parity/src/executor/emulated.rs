@@ -47,7 +47,7 @@ pub(crate) struct Emulated {
     /// Whether the threads of a block run from the last one to the first: a barrier that is missing shows in one of both
     /// orders.
     pub(crate) backwards: bool,
-    /// Whether products are computed as cuBLAS is asked for them.
+    /// Whether products are computed as cuBLAS computes them.
     pub(crate) library: bool,
     /// After how many launches the device fails for good, if it does.
     pub(crate) fails_after: Option<u64>,
@@ -93,7 +93,7 @@ impl Emulated {
 impl Device for Emulated {
     fn describe(&self) -> String {
         let order = if self.backwards { ", backwards" } else { "" };
-        let products = if self.library { "; products as cuBLAS is asked for them" } else { "" };
+        let products = if self.library { "; products as cuBLAS computes them" } else { "" };
         format!("emulated, blocks of {} threads{order}{products}", self.threads)
     }
 

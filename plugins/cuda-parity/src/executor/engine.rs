@@ -276,13 +276,13 @@ impl Engine {
         Ok(made)
     }
 
-    /// Cuts a result to the extent along `axis` that the device states at an address.
+    /// Cuts a result to the size along `axis` that the device states at an address.
     fn cut(&mut self, array: &mut Array, axis: usize, at: Option<Address>) -> Res<()> {
         let stated = at.map(|at| self.bytes(at, 8)).transpose()?.unwrap_or_default();
         let count = stated.as_chunks().0.first().map(|bytes| u64::from_le_bytes(*bytes));
         match (array.shape.get_mut(axis), count) {
             (Some(extent), Some(count)) if count <= *extent as u64 => *extent = count as usize,
-            _ => return Err(Error::invalid("a kernel states no extent that can be")),
+            _ => return Err(Error::invalid("a kernel states no size that can be")),
         }
         Ok(())
     }

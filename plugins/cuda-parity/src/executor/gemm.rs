@@ -4,7 +4,7 @@ use super::device::{Launch, Product};
 use crate::device::blas::{Gemm, Matrix};
 
 /// The arguments of cuBLAS for the product that a launch computes. cuBLAS stores matrices column by column, so it computes
-/// the transposed product of the transposed matrices. `None` where there is no product, or its extents do not fit.
+/// the transposed product of the transposed matrices. `None` where there is no product, or its sizes do not fit.
 pub(crate) fn of(launch: &Launch<'_>) -> Option<Gemm> {
     let Product { dtype, rows, columns, depth, transposed, stack: (count, steps), factor, add } =
         launch.product?;

@@ -40,7 +40,7 @@ struct State {
 #[derive(Clone, Debug)]
 pub(crate) struct Held {
     state: Rc<RefCell<State>>,
-    /// Whether it is on the host by its nature: a constant, an extent, or made of such.
+    /// Whether it is on the host by its nature: a constant, a size, or made of such.
     pub(crate) small: bool,
 }
 

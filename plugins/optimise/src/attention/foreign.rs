@@ -20,7 +20,7 @@ rules! {
         => scaled(cx, q, keys, [a, b]);
 }
 
-/// Whether `begin` and `end` are the ends of a shape of `x`, all of whose extents are there.
+/// Whether `begin` and `end` are the ends of a shape of `x`, all of whose sizes are there.
 fn is_whole(x: ValueRef<'_>, begin: ValueRef<'_>, end: ValueRef<'_>, start: &Attribute) -> Res<()> {
     let rank = x.rank().ok_or("the rank is not known")? as i64;
     let only = |value: ValueRef<'_>| match value.constant()?.ints()?.as_slice() {
@@ -34,7 +34,7 @@ fn is_whole(x: ValueRef<'_>, begin: ValueRef<'_>, end: ValueRef<'_>, start: &Att
         {
             Ok(())
         }
-        _ => Err("they are not the extents of the last two axes and of all in front".into()),
+        _ => Err("they are not the sizes of the last two axes and of all in front".into()),
     }
 }
 

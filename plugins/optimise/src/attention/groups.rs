@@ -72,7 +72,7 @@ fn grouped<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, kept: Dim) -> Res<ValueRef<'h>
     let shape = cx.shape(x)?;
     let [batch, heads, rows, size] = shape[..] else { return Err("it has not four axes".into()) };
     let share = heads.as_const().ok_or("a number of heads is not known")? / kept;
-    // An extent of 0 leaves an open one undetermined.
+    // A size of 0 leaves an open one undetermined.
     if let Some(rows) = rows.as_const() {
         return Ok(cx.reshape(x, &[0, kept, share * rows, size.as_const().unwrap_or(0)]));
     }

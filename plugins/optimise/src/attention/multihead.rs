@@ -1,4 +1,4 @@
-//! What `nn.MultiheadAttention` writes around its heads: places go before the batch, query, key and value lie one behind the other in
+//! The nodes that `nn.MultiheadAttention` writes around its heads: positions go before the batch, query, key and value lie one behind the other in
 //! one product, and the batch and the heads are one axis meanwhile.
 
 use onnxport_sdk::prelude::*;
@@ -42,7 +42,7 @@ rules! {
         => returned(cx, heads, [w, bias], turn, E);
 }
 
-/// The extents of heads `D` wide that stand in `[S, B, E]`, where the root has them as `[B, H, S, D]`.
+/// The sizes of heads `D` wide that stand in `[S, B, E]`, where the root has them as `[B, H, S, D]`.
 fn heads(matched: &Matched<'_>, [batch, places, whole, width]: [Dim; 4]) -> Res<i64> {
     let root = known(matched.root().output(0).ok_or("it makes nothing")?)?;
     let (Some(whole), Some(width)) = (whole.as_const(), width.as_const()) else {

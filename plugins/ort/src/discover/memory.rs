@@ -127,7 +127,7 @@ impl Memory {
         known.map(|(_, answer)| answer).filter(Answer::holds)
     }
 
-    /// Keeps an answer, and forgets the oldest ones. That it cannot be kept is no error.
+    /// Keeps an answer, and forgets the oldest ones. That it cannot be kept is not an error.
     pub(super) fn keep(&self, key: Key, answer: Answer) {
         let mut answers = self.read();
         answers.retain(|(known, _)| known.python != key.python || known.circumstances != key.circumstances);
@@ -247,6 +247,6 @@ mod tests {
         fs::remove_file(&place.memory.path).unwrap();
         fs::create_dir(&place.memory.path).unwrap();
         place.memory.keep(key.clone(), place.answer(None));
-        assert_eq!(place.memory.recall(&key), None, "a folder in its place is no error");
+        assert_eq!(place.memory.recall(&key), None, "a folder in its place is not an error");
     }
 }

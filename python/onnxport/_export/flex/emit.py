@@ -35,7 +35,7 @@ class Emitter:
         return node
 
     def size(self, tensor: Node, axis: int) -> int | Node:
-        """Return an extent, which needs a call unless it is known."""
+        """Return a size, which needs a call unless it is known."""
         size = tensor.meta["val"].shape[axis]
         return size if type(size) is int else self.call(torch.ops.aten.sym_size.int, tensor, axis)
 

@@ -29,7 +29,7 @@ class Uniform:
 
 @dataclass(frozen=True)
 class Varying:
-    """A scalar of each score, as a tensor of four axes. Axes of extent 1 are broadcast."""
+    """A scalar of each score, as a tensor of four axes. Axes of size 1 are broadcast."""
 
     node: Node
 
@@ -160,7 +160,7 @@ class Function:
         return refused(
             self._emit.origin(node),
             f"`flex_attention` cannot be converted: `{shown}` in its {self._what} does not "
-            "compute each score by itself",
+            "compute each score separately",
             "compute with numbers of the scores and with elements of tensors, which are picked by "
             "the indices that the function is given",
         )

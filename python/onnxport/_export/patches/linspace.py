@@ -42,7 +42,7 @@ def linspace(
 def formula(
     start: float, end: float, steps: Any, dtype: torch.dtype, device: Any = None
 ) -> torch.Tensor:
-    """Return what PyTorch's kernel does: it computes each half from its own end.
+    """Return the result of PyTorch's kernel: it computes each half from its own end.
 
     The kernel rounds the product and the sum once, and this twice.
     """

@@ -52,7 +52,7 @@ def formula(
     use_associative_scan: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """Return what the loop does: `state = exp(A dt) state + dt B x`, and `C state` of each step."""
+    """Return the loop's result: `state = exp(A dt) state + dt B x`, and `C state` of each step."""
     from torch._higher_order_ops.scan import scan
 
     del use_mambapy, use_associative_scan, kwargs

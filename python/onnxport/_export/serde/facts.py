@@ -16,7 +16,7 @@ class UnknownError(Exception):
 
 
 class Facts:
-    """The types of the values of a program. Equal ones are made once."""
+    """The types of the values of a program. Equal ones are shared."""
 
     def __init__(self) -> None:
         self._sizes: dict[Any, Json] = {}

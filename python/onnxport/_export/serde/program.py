@@ -55,7 +55,7 @@ def walked(program: ExportedProgram) -> dict[str, Any]:
 
 
 def _around(program: ExportedProgram) -> Any:
-    """Return PyTorch's serializer, which is told of outputs that are truth values of sizes."""
+    """Return PyTorch's serializer, which also accepts outputs that are Booleans of sizes."""
     around = serialize.GraphModuleSerializer(program.graph_signature, program.module_call_graph)
     known = around.serialize_argument_spec
 

@@ -42,7 +42,7 @@ def test_results_are_those_of_the_original(lengths, total, kind, options):
     layer = kind(4, 5, **options).eval()
     first = options.get("batch_first", False)
     size = (len(lengths), 6, 4) if first else (6, len(lengths), 4)
-    # What is beyond the end of a sequence has no influence.
+    # Elements beyond the end of a sequence have no influence.
     x = torch.randn(size) * 3
     rows = x if first else x.transpose(0, 1)
     for row, length in zip(rows, lengths, strict=True):

@@ -104,7 +104,7 @@ fn schemas(table: &LoweringTable) -> Finding {
 }
 
 /// Namespaces of PyTorch, Python and libraries built on them. Some of their operators, such as those that only
-/// TorchScript knows, have no schema that could be written here, and take what they are given.
+/// TorchScript knows, have no schema that could be written here, and take any arguments.
 const OWN: &[&str] = &[
     "_operator",
     "aten",

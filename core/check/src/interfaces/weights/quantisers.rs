@@ -1,4 +1,4 @@
-//! What quantisers make of weights: numbers that can be stored, and the same ones however the host cuts the
+//! Results of quantisers: numbers that can be stored, and the same ones however the host cuts the
 //! weight, in every call, on every thread.
 
 use std::fmt::Write;
@@ -89,7 +89,7 @@ fn one(quantiser: &SharedQuantiser, check: &str, journal: &mut Journal) -> Findi
             .next("the host writes several pieces at a time: share nothing that can change");
     }
     if made == 0 {
-        return Finding::skip(check, "it refuses every weight that was made up for it");
+        return Finding::skip(check, "it refuses every generated weight");
     }
     let mut hash = String::new();
     for byte in digest.finalize().iter().take(16) {
@@ -97,7 +97,7 @@ fn one(quantiser: &SharedQuantiser, check: &str, journal: &mut Journal) -> Findi
         let _ = write!(hash, "{byte:02x}");
     }
     journal.write(&Event::Seen { key: check.to_owned(), value: hash });
-    Finding::pass(check, format!("{made} made-up weights quantised, {refused} refused, in {took}"))
+    Finding::pass(check, format!("{made} generated weights quantised, {refused} refused, in {took}"))
 }
 
 /// A granule, or a run of them, that becomes something else alone than in `whole`.

@@ -70,7 +70,7 @@ fn ints(data: &LazyTensor) -> Option<Vec<i64>> {
     elements.into_iter().map(|n| i64::try_from(n).ok()).collect()
 }
 
-/// The extents of a value, where all are known.
+/// The sizes of a value, where all are known.
 fn shape(graph: &Graph, value: ValueId) -> Option<Vec<u64>> {
     let dims = graph.values[value].ty.shape().and_then(Shape::dims)?;
     dims.iter().map(|dim| u64::try_from((*dim)?.as_const()?).ok()).collect()

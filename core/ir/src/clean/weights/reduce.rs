@@ -27,7 +27,7 @@ pub fn summed(data: &LazyTensor, axes: &[usize]) -> Option<LazyTensor> {
         .flatten()
 }
 
-/// `data` reduced along `axes`, which stay with the extent 1 if `keep`.
+/// `data` reduced along `axes`, which stay with the size 1 if `keep`.
 pub(super) fn along(
     data: &LazyTensor,
     axes: &[usize],
@@ -55,7 +55,7 @@ pub(super) fn along(
     if size == 0 || size > GROUP {
         return None;
     }
-    // An axis of extent 1 can be at any position.
+    // An axis of size 1 can be at any position.
     order.retain(|axis| data.shape.get(*axis) != Some(&1));
     let transposed = if order.is_sorted() {
         data.clone()
@@ -71,7 +71,7 @@ struct Groups {
     reduction: Reduction,
     /// Elements of a group, which follow each other.
     size: u64,
-    /// The extents of the result.
+    /// The sizes of the result.
     kept: Vec<u64>,
 }
 

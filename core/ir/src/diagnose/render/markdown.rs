@@ -7,7 +7,7 @@ use crate::diagnose::{Report, Severity};
 
 /// The report as a Markdown table, one row per problem.
 pub fn markdown(report: &Report) -> String {
-    let mut out = String::from("| | Code | Problem | Count | First place |\n|---|---|---|---|---|\n");
+    let mut out = String::from("| | Code | Problem | Count | First location |\n|---|---|---|---|---|\n");
     for group in groups(report) {
         let severity = match group.first.severity {
             Severity::Error => "error",

@@ -124,7 +124,7 @@ impl Data {
             proto.raw_data = Some(match &data.source {
                 Source::Mapped { file, offset, len } => {
                     // The tensor was found to lie inside of the file.
-                    let end = offset.checked_add(*len).ok_or("lies behind the end of its file")?;
+                    let end = offset.checked_add(*len).ok_or("is beyond the end of its file")?;
                     Bytes::from_owner(file.clone()).slice(*offset as usize..end as usize)
                 }
                 Source::Lent(memory) => Bytes::from_owner(memory.clone()),
@@ -240,7 +240,7 @@ fn is_inside(name: &str) -> bool {
 
 fn extents(dims: &[i64]) -> Res<Vec<u64>> {
     let dims: Option<Vec<u64>> = dims.iter().map(|d| u64::try_from(*d).ok()).collect();
-    dims.ok_or_else(|| "has a negative extent".to_owned())
+    dims.ok_or_else(|| "has a negative size".to_owned())
 }
 
 /// Whether the indices of a sparse tensor are in bounds and ascending, as ONNX requires, hence unique.

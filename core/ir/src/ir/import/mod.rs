@@ -16,7 +16,7 @@
 //! - the location of tensors in training information, which move into the model;
 //! - denotations inside of sequences, optionals and maps;
 //! - a name in a nested graph that shadows an outer one, which gets a number;
-//! - negative extents, which are unknown ones.
+//! - negative sizes, which are unknown ones.
 //!
 //! The time is linear in the size of the file, and recursion is bounded by the decoder's limit of 100 nested
 //! messages.

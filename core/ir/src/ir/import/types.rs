@@ -72,7 +72,7 @@ impl Importer {
         Shape::Ranked(dims.collect())
     }
 
-    /// The extent that a model calls `text`: an expression where it is spelled as one, else a name. No extent is negative.
+    /// The size that a model calls `text`: an expression where it is spelled as one, else a name. No size is negative.
     fn dim(&mut self, text: &str) -> Dim {
         let symbols = &mut self.model.symbols;
         if is_expression(text)

@@ -182,7 +182,7 @@ impl Parser<'_> {
         let ty = self.ty()?;
         match (ty.dtype(), ty.shape().and_then(extents)) {
             (Some(dtype), Some(shape)) => Ok((dtype, shape)),
-            _ => self.lexer.fail("a tensor needs an element type and constant extents"),
+            _ => self.lexer.fail("a tensor needs an element type and constant sizes"),
         }
     }
 
@@ -215,7 +215,7 @@ impl Parser<'_> {
     }
 }
 
-/// The extents of a shape in which all are constants.
+/// The sizes of a shape in which all are constants.
 pub(super) fn extents(shape: &Shape) -> Option<Vec<u64>> {
     shape.dims()?.iter().map(|d| u64::try_from(d.as_ref()?.as_const()?).ok()).collect()
 }

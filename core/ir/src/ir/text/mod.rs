@@ -16,7 +16,7 @@
 //! An imported model starts with `read ir 10 note(…)`; notes hold the metadata of its parts, see
 //! [`Notes`](super::Notes).
 //!
-//! A value without a name has a number. `_` is an absent input or output, `?` an unknown extent or
+//! A value without a name has a number. `_` is an absent input or output, `?` an unknown size or
 //! element type; a type without brackets has no known rank. Tensors of more than 256 bytes are
 //! `...` and read back without data. `#` starts a comment.
 

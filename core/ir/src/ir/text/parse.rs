@@ -177,7 +177,7 @@ impl Parser<'_> {
     fn constant(&mut self, block: BlockId, defined: &mut Defined) -> Result<(), TextError> {
         let Definition { key, ty, note } = self.definition()?;
         let (Some(dtype), Some(shape)) = (ty.dtype(), ty.shape().and_then(extents)) else {
-            return self.lexer.fail("a constant needs an element type and constant extents");
+            return self.lexer.fail("a constant needs an element type and constant sizes");
         };
         self.lexer.expect("=")?;
         let value = if self.lexer.keyword("sparse") {

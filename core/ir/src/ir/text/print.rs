@@ -402,7 +402,7 @@ pub(super) fn type_text(model: &Model, ty: &Type) -> String {
     }
 }
 
-/// The extents of a constant.
+/// The sizes of a constant.
 fn extents(shape: &[u64]) -> String {
     shape.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")
 }

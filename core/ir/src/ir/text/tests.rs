@@ -83,7 +83,7 @@ fn errors_name_the_place() {
     assert!(error("graph {\n  %0 = A()\n  %0 = B()\n}").contains("`0` is defined twice"));
     assert!(error("graph {\n  constant %c: f32[2] = [1.0]\n}").contains("does not fit the shape"));
     assert!(error("graph {\n  constant %c: u8[1] = [256]\n}").contains("`256` is not of type u8"));
-    assert!(error("graph {\n  constant %c: f32[?] = ...\n}").contains("constant extents"));
+    assert!(error("graph {\n  constant %c: f32[?] = ...\n}").contains("constant sizes"));
     assert!(error("graph {\n  %0 = A() {b = [1, 1.5]}\n}").contains("in one list"));
     assert!(error("").contains("expected a word"));
     assert!(error("graph {").contains("expected"));

@@ -78,7 +78,7 @@ impl Call<'_> {
         self.types.get(index)?.shape().and_then(Shape::rank)
     }
 
-    /// The extent of input `index` along `axis`, where it is a number.
+    /// The size of input `index` along `axis`, where it is a number.
     pub(super) fn extent(&self, index: usize, axis: usize) -> Option<i64> {
         match self.types.get(index)?.shape()?.dims()?.get(axis)? {
             Some(Dim::Const(n)) => Some(*n),

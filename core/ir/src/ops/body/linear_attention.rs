@@ -1,6 +1,6 @@
 //! `LinearAttention`.
 
-#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+#![expect(clippy::arithmetic_side_effects, reason = "indices into tensors whose sizes were counted")]
 
 use super::call::Call;
 use super::text::Text;

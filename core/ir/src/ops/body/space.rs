@@ -38,7 +38,7 @@ fn begin<'c, 'a>(call: &'c Call<'a>) -> Option<(bool, Text<'c, 'a>)> {
     Some((outermost, text))
 }
 
-/// Blocks of channels become places.
+/// Blocks of channels become positions.
 pub(super) fn depth_to_space(call: &Call<'_>) -> Option<Function> {
     let (outermost, mut text) = begin(call)?;
     text.add(
@@ -56,7 +56,7 @@ pub(super) fn depth_to_space(call: &Call<'_>) -> Option<Function> {
     text.function(None, &["output"])
 }
 
-/// Blocks of places become channels.
+/// Blocks of positions become channels.
 pub(super) fn space_to_depth(call: &Call<'_>) -> Option<Function> {
     let (outermost, mut text) = begin(call)?;
     text.add(

@@ -21,8 +21,8 @@ fn returned(cx: &Cx<'_>, block: BlockId) -> Vec<Type> {
 fn counts(cx: &mut Cx<'_>, name: &str, block: BlockId, takes: usize, returns: usize) -> Option<()> {
     let block = &cx.graph.blocks[block];
     let (inputs, outputs) = (block.inputs.len(), block.outputs().len());
-    cx.demand(inputs == takes, || format!("`{name}` takes {inputs} values in place of {takes}"))?;
-    cx.demand(outputs == returns, || format!("`{name}` returns {outputs} values in place of {returns}"))
+    cx.demand(inputs == takes, || format!("`{name}` takes {inputs} values instead of {takes}"))?;
+    cx.demand(outputs == returns, || format!("`{name}` returns {outputs} values instead of {returns}"))
 }
 
 /// `If`: the common types of both branches.
@@ -99,7 +99,7 @@ fn stacked(ty: &Type, at: i64, length: Option<Dim>) -> Type {
     Type::Tensor { dtype: *dtype, shape }
 }
 
-/// `SequenceMap`: sequences of the outputs of the body. An extent that is not a number may differ from run to run.
+/// `SequenceMap`: sequences of the outputs of the body. A size that is not a number may differ from run to run.
 pub(super) fn mapped(cx: &mut Cx<'_>) -> Option<Types> {
     let body = body(cx, "body")?;
     counts(cx, "body", body, cx.node.inputs.len(), cx.node.outputs.len())?;

@@ -17,12 +17,12 @@ pub(super) fn gathered(cx: &mut Cx<'_>) -> Option<Contents> {
     held(picks.iter().map(|p| Some(data[axis(*p, data.len())?])).collect::<Option<_>>()?)
 }
 
-/// Refutes constant indices beyond an extent, unless the node may never run.
+/// Refutes constant indices beyond a size, unless the node may never run.
 fn within(cx: &mut Cx<'_>, index: usize, extent: Option<Dim>) -> Option<()> {
     let Some(Dim::Const(n)) = extent.filter(|_| cx.always_runs()) else { return Some(()) };
     let picks = cx.contents(index).unwrap_or_default();
     let odd = picks.iter().filter_map(|d| d.as_const()).find(|p| !(n.saturating_neg()..n).contains(p));
-    cx.demand(odd.is_none(), || format!("the index {} is beyond the extent {n}", odd.unwrap_or_default()))
+    cx.demand(odd.is_none(), || format!("the index {} is beyond the size {n}", odd.unwrap_or_default()))
 }
 
 /// `GatherElements`.
@@ -66,7 +66,7 @@ pub(super) fn scatter_nd(cx: &mut Cx<'_>) -> Option<Shapes> {
         };
         cx.rank(2, outer.len().saturating_add(inner.len()))?;
         for (to, update) in outer.iter().chain(inner).zip(cx.dims(2).unwrap_or_default()) {
-            cx.equal(*to, *update, "the updates have another extent than their place")?;
+            cx.equal(*to, *update, "the updates have another size than the indexed slice")?;
         }
     }
     one(data.iter().copied())

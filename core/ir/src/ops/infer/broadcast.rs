@@ -56,7 +56,7 @@ pub(in crate::ops) fn together(cx: &mut Cx<'_>, a: &[Option<Dim>], b: &[Option<D
         let (x, y) = (from_end(a, back), from_end(b, back));
         if let Some((x, y)) = x.zip(y).filter(|(x, y)| clash(cx.symbols, *x, *y)) {
             let (x, y) = (cx.symbols.display(x), cx.symbols.display(y));
-            return cx.refute(format!("the extents {x} and {y} of axis -{back} do not broadcast"));
+            return cx.refute(format!("the sizes {x} and {y} of axis -{back} do not broadcast"));
         }
         if let Some((x, y)) = x.zip(y)
             && x != y
@@ -70,7 +70,7 @@ pub(in crate::ops) fn together(cx: &mut Cx<'_>, a: &[Option<Dim>], b: &[Option<D
     Some(out)
 }
 
-/// Refutes an input that does not broadcast to the extents `to` without changing them.
+/// Refutes an input that does not broadcast to the sizes `to` without changing them.
 pub(in crate::ops) fn onto(cx: &mut Cx<'_>, index: usize, to: &[Option<Dim>]) -> Option<()> {
     let Some(dims) = cx.dims(index) else { return Some(()) };
     let Some(ahead) = to.len().checked_sub(dims.len()) else {
@@ -82,13 +82,13 @@ pub(in crate::ops) fn onto(cx: &mut Cx<'_>, index: usize, to: &[Option<Dim>]) ->
     };
     for (dim, to) in dims.iter().zip(&to[ahead..]) {
         if let Some(dim) = dim.filter(|d| !may_be(cx.symbols, *d, 1)) {
-            cx.equal(Some(dim), *to, &format!("input {index} does not broadcast to its place"))?;
+            cx.equal(Some(dim), *to, &format!("input {index} does not broadcast to the shape of its input"))?;
         }
     }
     Some(())
 }
 
-/// Whether no sizes make two extents broadcast.
+/// Whether no sizes make two sizes broadcast.
 fn clash(symbols: &mut Symbols, a: Dim, b: Dim) -> bool {
     let nonsense = |d: Dim| d.as_const().is_some_and(|n| n < 0);
     !nonsense(a)
@@ -102,9 +102,9 @@ fn may_be(symbols: &Symbols, dim: Dim, n: i64) -> bool {
     symbols.range(dim).contains(n)
 }
 
-/// The broadcast of two extents, where it is known.
+/// The broadcast of two sizes, where it is known.
 fn extent(symbols: &Symbols, a: Option<Dim>, b: Option<Dim>) -> Option<Dim> {
-    // An extent that is never 1 is the result's, whatever the other one is.
+    // A size that is never 1 is the result's, whatever the other one is.
     let decides = |d: Dim| match d {
         Dim::Const(n) => n != 1,
         Dim::Expr(_) => symbols.range(d).min.is_some_and(|n| n > 1),

@@ -6,7 +6,7 @@ use crate::ir::{Attr, Def, Graph, MAX_CONTENTS, Node, Shape, ShapeValue, Type, V
 use crate::sym::{Dim, Symbols};
 use crate::tensor::{DType, LazyTensor};
 
-/// The extents of a value of known rank.
+/// The sizes of a value of known rank.
 pub(in crate::ops) type Dims = SmallVec<[Option<Dim>; 4]>;
 
 /// The shapes of a node's outputs, in order; further outputs are unknown.
@@ -29,7 +29,7 @@ pub(in crate::ops) struct Cx<'a> {
     pub(in crate::ops) opset: i64,
     /// Why no run of the node succeeds.
     pub(in crate::ops) refuted: Option<String>,
-    /// Extents that are spelled differently, and equal in every run that succeeds.
+    /// Sizes that are spelled differently, and equal in every run that succeeds.
     pub(in crate::ops) equal: Vec<(Dim, Dim)>,
 }
 
@@ -169,7 +169,7 @@ impl<'a> Cx<'a> {
         if holds { Some(()) } else { self.refute(why()) }
     }
 
-    /// Demands that two extents are equal, and refutes them if no sizes make them equal; `what` describes them.
+    /// Demands that two sizes are equal, and refutes them if no sizes make them equal; `what` describes them.
     pub(in crate::ops) fn equal(&mut self, a: Option<Dim>, b: Option<Dim>, what: &str) -> Option<()> {
         let Some((a, b)) = a.zip(b) else { return Some(()) };
         if may_equal(self.symbols, a, b) {
@@ -184,7 +184,7 @@ impl<'a> Cx<'a> {
     pub(in crate::ops) fn rank(&mut self, index: usize, rank: usize) -> Option<()> {
         match self.dims(index) {
             Some(dims) if dims.len() != rank => {
-                self.refute(format!("input {index} has {} axes in place of {rank}", dims.len()))
+                self.refute(format!("input {index} has {} axes instead of {rank}", dims.len()))
             }
             _ => Some(()),
         }
@@ -218,7 +218,7 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// The product, when every extent is known.
+    /// The product, when every size is known.
     pub(in crate::ops) fn product(&mut self, dims: &[Option<Dim>]) -> Option<Dim> {
         let known: SmallVec<[Dim; 4]> = dims.iter().copied().collect::<Option<_>>()?;
         Some(self.symbols.product(known))
@@ -248,7 +248,7 @@ pub(in crate::ops) fn axis(axis: i64, rank: usize) -> Option<usize> {
     (0..rank).contains(&axis).then_some(axis as usize)
 }
 
-/// Whether two extents may be equal at some sizes, according to their ranges.
+/// Whether two sizes may be equal for some values of their symbols, according to their ranges.
 pub(in crate::ops) fn may_equal(symbols: &mut Symbols, a: Dim, b: Dim) -> bool {
     if let (Dim::Const(a), Dim::Const(b)) = (a, b) {
         return a == b;
@@ -282,7 +282,7 @@ pub(in crate::ops) fn one(dims: impl IntoIterator<Item = Option<Dim>>) -> Option
     Some(smallvec![Shape::Ranked(dims.into_iter().collect())])
 }
 
-/// The common part of two facts about an extent.
+/// The common part of two facts about a size.
 pub(in crate::ops) fn either(a: Option<Dim>, b: Option<Dim>) -> Option<Dim> {
     match (a, b) {
         (Some(Dim::Const(_)), _) => a,

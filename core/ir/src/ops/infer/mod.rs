@@ -1,7 +1,7 @@
 //! Types, shapes and small integer contents of a node's outputs, from its inputs and attributes.
 //!
 //! The rules follow the [ONNX operator pages](https://onnx.ai/onnx/operators/). Everything else
-//! stays unknown: an extent is stated only if every run of the model has it.
+//! stays unknown: a size is stated only if every run of the model has it.
 
 pub(super) mod broadcast;
 pub(super) mod cx;
@@ -48,7 +48,7 @@ pub struct Answer {
     pub outputs: SmallVec<[Inferred; 2]>,
     /// Why no run of the node succeeds, whatever sizes the symbols stand for; `None` where one may.
     pub refuted: Option<String>,
-    /// Extents that are spelled differently, and equal in every run in which the node succeeds.
+    /// Sizes that are spelled differently, and equal in every run in which the node succeeds.
     pub equal: Vec<(Dim, Dim)>,
 }
 
@@ -86,7 +86,7 @@ pub fn infer_all(graph: &mut Graph, symbols: &mut Symbols, opset: i64) {
     infer_block(graph, symbols, opset, graph.main(), refine);
 }
 
-/// As [`infer_all`], for types that were inferred or stated before: a known extent stays unless it turns out to be a number.
+/// As [`infer_all`], for types that were inferred or stated before: a known size stays unless it turns out to be a number.
 pub fn complete_all(graph: &mut Graph, symbols: &mut Symbols, opset: i64) {
     infer_block(graph, symbols, opset, graph.main(), |known, inferred| refine(inferred, known));
 }

@@ -61,7 +61,7 @@ impl Window {
         cx.demand(!short, || format!("the window{reach} is longer than spatial axis {axis}"))
     }
 
-    /// The extent of the output along `axis`.
+    /// The size of the output along `axis`.
     pub(in crate::ops) fn slide(
         &self,
         cx: &mut Cx<'_>,
@@ -91,7 +91,7 @@ impl Window {
     }
 }
 
-/// The kernel of `rank` axes: the attribute, else the spatial extents of the weight.
+/// The kernel of `rank` axes: the attribute, else the spatial sizes of the weight.
 pub(in crate::ops) fn kernel(
     cx: &mut Cx<'_>,
     weight: &[Option<Dim>],

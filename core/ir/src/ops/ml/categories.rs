@@ -1,6 +1,6 @@
-//! Names, numbers and places of categories.
+//! Names, numbers and positions of categories.
 
-#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+#![expect(clippy::arithmetic_side_effects, reason = "indices into tensors whose sizes were counted")]
 
 use std::collections::HashMap;
 
@@ -92,7 +92,7 @@ fn fallback(c: &Call<'_>, dtype: DType) -> Res<Tensor> {
 
 fn label_encoder(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
-    // The first version had texts and their places.
+    // The first version had texts and their positions.
     if let Some(classes) = c.texts("classes_strings") {
         let texts = Tensor::of_texts(vec![classes.len()], classes.to_vec())?;
         let places = Tensor::of_longs(vec![classes.len()], (0..).take(classes.len()))?;

@@ -1,6 +1,6 @@
 //! Preparation of features, by element and by row.
 
-#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+#![expect(clippy::arithmetic_side_effects, reason = "indices into tensors whose sizes were counted")]
 
 use super::{Rows, infer, op};
 use crate::ops::call::{Call, one, sizes};

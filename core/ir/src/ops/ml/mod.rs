@@ -3,7 +3,7 @@
 //! They follow the [operator pages](https://onnx.ai/onnx/operators/) of the domain. Where those leave a case open, the
 //! reference evaluator of ONNX decides.
 
-#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+#![expect(clippy::arithmetic_side_effects, reason = "indices into tensors whose sizes were counted")]
 
 pub(super) mod categories;
 pub(super) mod features;
@@ -136,7 +136,7 @@ mod infer {
         smallvec![Some(if texts { DType::String } else { DType::I64 }), Some(DType::F32)]
     }
 
-    /// As many rows as the input has, of extents `rest`.
+    /// As many rows as the input has, of sizes `rest`.
     pub(super) fn rows(cx: &Cx<'_>, rest: &[Option<Dim>]) -> Option<Dims> {
         let count = match cx.dims(0)? {
             [_] => Some(Dim::Const(1)),

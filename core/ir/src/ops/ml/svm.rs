@@ -1,6 +1,6 @@
 //! Support vector machines.
 
-#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+#![expect(clippy::arithmetic_side_effects, reason = "indices into tensors whose sizes were counted")]
 
 use super::scores::{Transform, logistic};
 use super::{Classes, Rows, best, infer, op, scored};

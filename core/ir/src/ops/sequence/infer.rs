@@ -48,7 +48,7 @@ pub(super) fn item(cx: &mut Cx<'_>) -> Option<Types> {
     Some(smallvec![inside(cx, 0)?.clone()])
 }
 
-/// `SplitToSequence`: parts of one extent, as far as that is known.
+/// `SplitToSequence`: parts of one size, as far as that is known.
 pub(super) fn split(cx: &mut Cx<'_>) -> Option<Types> {
     let dtype = cx.dtype(0)?;
     let Some(dims) = cx.dims(0) else { return sequence(Type::tensor(dtype, Shape::Unranked)) };
@@ -66,7 +66,7 @@ pub(super) fn split(cx: &mut Cx<'_>) -> Option<Types> {
     let same = extents.first().copied().filter(|first| extents.iter().all(|d| d == first));
     let number = cx.dims(1).is_some_and(<[_]>::is_empty);
     part[at] = match (same, dims[at]) {
-        // Of a single extent the last part may have less.
+        // Of a single size the last part may have less.
         (Some(Dim::Const(n @ 1..)), Some(Dim::Const(all))) if number => {
             (all.checked_rem(n) == Some(0)).then_some(Dim::Const(n))
         }

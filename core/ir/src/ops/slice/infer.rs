@@ -46,9 +46,9 @@ pub(super) fn split(cx: &mut Cx<'_>) -> Option<Shapes> {
         cx.counts(1, count, "outputs")?;
         if let Some(sizes) = cx.contents(1) {
             let negative = sizes.iter().any(|d| d.as_const().is_some_and(|n| n < 0));
-            cx.demand(!negative, || "a part has a negative extent".to_owned())?;
+            cx.demand(!negative, || "a part has a negative size".to_owned())?;
             let total = sizes.into_iter().fold(Dim::Const(0), |a, b| cx.symbols.add(a, b));
-            cx.equal(Some(total), dims[at], "the sum of the parts is not the extent")?;
+            cx.equal(Some(total), dims[at], "the sum of the parts is not the size")?;
         }
     } else if let (Some(Dim::Const(n)), true) = (dims[at], count > 0) {
         equal_parts(cx, n, i64::try_from(count).ok()?)?;
@@ -89,7 +89,7 @@ fn equal_parts(cx: &mut Cx<'_>, n: i64, count: i64) -> Option<()> {
         });
     }
     let parts = cx.int("num_outputs").unwrap_or(count);
-    // Branches that are not taken for such an extent may say so.
+    // Branches that are not taken for such a size may say so.
     cx.demand(parts <= n || !cx.always_runs(), || format!("{n} does not split into {parts} parts"))
 }
 
@@ -113,7 +113,7 @@ pub(super) fn pad(cx: &mut Cx<'_>) -> Option<Shapes> {
         let both = cx.symbols.add(*before, *after);
         out[*at] = dims[*at].map(|d| cx.symbols.add(d, both));
         let negative = out[*at].and_then(Dim::as_const).filter(|n| *n < 0);
-        cx.demand(negative.is_none(), || format!("axis {at} would have an extent below 0"))?;
+        cx.demand(negative.is_none(), || format!("axis {at} would have a size below 0"))?;
     }
     one(out)
 }
@@ -136,7 +136,7 @@ pub(super) fn center_crop_pad(cx: &mut Cx<'_>) -> Option<Shapes> {
 /// Ends at or beyond this stand for "to the end".
 const FAR: i64 = i64::MAX / 2;
 
-/// `Slice`: extents that symbolic bounds leave open stay unknown.
+/// `Slice`: sizes that symbolic bounds leave open stay unknown.
 pub(super) fn slice(cx: &mut Cx<'_>) -> Option<Shapes> {
     let dims = cx.dims(0)?;
     let count = [1, 2, 3, 4].into_iter().find_map(|i| Some(cx.contents(i)?.len()));

@@ -1,6 +1,6 @@
 //! Conversion between the bytes of a tensor and the numbers of evaluators.
 
-#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+#![expect(clippy::arithmetic_side_effects, reason = "indices into tensors whose sizes were counted")]
 
 use bytes::Bytes;
 

@@ -1,6 +1,6 @@
 //! From the tensors of models, and back.
 
-#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+#![expect(clippy::arithmetic_side_effects, reason = "indices into tensors whose sizes were counted")]
 
 use std::borrow::Cow;
 
@@ -89,7 +89,7 @@ impl Tensor {
                     Some(index) => at = at * extent + index,
                     None => {
                         return invalid!(
-                            "the index {index} of a sparse tensor is out of the extent {extent}"
+                            "the index {index} of a sparse tensor is out of range for the size {extent}"
                         );
                     }
                 }

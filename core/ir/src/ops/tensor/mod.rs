@@ -1,6 +1,6 @@
 //! Tensors in memory.
 
-#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+#![expect(clippy::arithmetic_side_effects, reason = "indices into tensors whose sizes were counted")]
 
 mod elements;
 pub(crate) mod float;
@@ -18,8 +18,8 @@ use crate::tensor::DType;
 pub use elements::Elements;
 pub use float::{Rounding, decode as decode_float};
 
-/// A tensor in memory: dense, row-major, cheap to clone. The product of any of its extents fits, also where another
-/// extent is 0.
+/// A tensor in memory: dense, row-major, cheap to clone. The product of any of its sizes fits, also where another
+/// size is 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tensor {
     dtype: DType,
@@ -41,7 +41,7 @@ impl Tensor {
         self.dtype
     }
 
-    /// Extent of every axis, outermost first.
+    /// Size of every axis, outermost first.
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
@@ -61,7 +61,7 @@ impl Tensor {
         self.shape.contains(&0)
     }
 
-    /// The extent of `axis`; 1 where there is no such axis.
+    /// The size of `axis`; 1 where there is no such axis.
     pub fn dim(&self, axis: usize) -> usize {
         self.shape.get(axis).copied().unwrap_or(1)
     }
@@ -105,7 +105,7 @@ impl Tensor {
     }
 }
 
-/// The number of elements of a tensor of this shape; `None` where the extents that are not 0 have a product that no
+/// The number of elements of a tensor of this shape; `None` where the sizes that are not 0 have a product that no
 /// stride can hold.
 pub(in crate::ops) fn elements(shape: &[usize]) -> Option<usize> {
     let volume = shape.iter().try_fold(1usize, |n, d| n.checked_mul((*d).max(1)))?;

@@ -1,6 +1,6 @@
 //! Moving elements without looking at them.
 
-#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+#![expect(clippy::arithmetic_side_effects, reason = "indices into tensors whose sizes were counted")]
 
 use std::sync::Arc;
 

@@ -32,7 +32,7 @@ pub(super) fn reshape(cx: &mut Cx<'_>) -> Option<Shapes> {
     let allow_zero = cx.flag("allowzero")?;
     let open: SmallVec<[usize; 2]> =
         (0..target.len()).filter(|i| target[*i] == Some(Dim::Const(-1))).collect();
-    cx.demand(open.len() < 2, || "the shape leaves more than one extent open".to_owned())?;
+    cx.demand(open.len() < 2, || "the shape leaves more than one size open".to_owned())?;
     let nonsense = target.iter().flatten().find(|d| d.as_const().is_some_and(|n| n < -1));
     cx.demand(nonsense.is_none(), || "the shape contains a negative dimension".to_owned())?;
     if !allow_zero {
@@ -55,7 +55,7 @@ pub(super) fn reshape(cx: &mut Cx<'_>) -> Option<Shapes> {
     one(target)
 }
 
-/// The extent at `open` that keeps the number of elements.
+/// The size at `open` that keeps the number of elements.
 fn rest(cx: &mut Cx<'_>, input: &[Option<Dim>], target: &[Option<Dim>], open: usize) -> Option<Dim> {
     // Axes that are equal on both sides cancel, known or not.
     let (head, tail) = target.split_at(open);
@@ -96,7 +96,7 @@ pub(super) fn squeeze(cx: &mut Cx<'_>) -> Option<Shapes> {
         let known = dims.iter().all(|d| matches!(d, Some(Dim::Const(_))));
         return known.then(|| one(dims.iter().copied().filter(|d| *d != Some(Dim::Const(1)))))?;
     }
-    // Of an empty list of axes runtimes disagree: some drop all of extent 1.
+    // Of an empty list of axes runtimes disagree: some drop all of size 1.
     let axes = cx.axes(1, dims.len()).filter(|axes| !axes.is_empty())?;
     for at in &axes {
         cx.equal(dims[*at], Some(Dim::Const(1)), &format!("axis {at} is dropped and is not 1"))?;
@@ -144,7 +144,7 @@ pub(super) fn depth_to_space(cx: &mut Cx<'_>) -> Option<Shapes> {
     one([*n, c, h, w])
 }
 
-/// Refutes an extent that is not a multiple of `of`.
+/// Refutes a size that is not a multiple of `of`.
 fn divides(cx: &mut Cx<'_>, dim: Option<Dim>, of: Dim) -> Option<()> {
     match (dim, of) {
         (Some(Dim::Const(n)), Dim::Const(of)) if n.checked_rem(of).is_some_and(|rest| rest != 0) => {
@@ -210,7 +210,7 @@ pub(super) fn reshaped(cx: &mut Cx<'_>) -> Option<Contents> {
 pub(super) fn extents(cx: &mut Cx<'_>) -> Option<Contents> {
     let dims = cx.dims(0)?;
     let dims = &dims[shape_range(cx, dims.len())?];
-    // An extent that is not known is still one number, the same wherever this value goes.
+    // A size that is not known is still one number, the same wherever this value goes.
     held(dims.iter().map(|d| d.unwrap_or_else(|| cx.symbols.opaque())).collect())
 }
 

@@ -217,7 +217,7 @@ fn integers(operator: Binary, dtype: DType, [a, b]: [Operand<'_>; 2], out: &mut 
         };
         if !cast::put(dtype, value, out) {
             let name = operator.name();
-            return Err(Error::Value(format!("`{name}` of {a} and {b} has no place in {dtype}")));
+            return Err(Error::Value(format!("`{name}` of {a} and {b} does not fit in {dtype}")));
         }
     }
     Ok(())
@@ -253,7 +253,7 @@ pub(in crate::tensor) fn unary(
             for (input, out) in input.chunks_exact(size).zip(out.chunks_exact_mut(size)) {
                 let value = -cast::integer(dtype, input);
                 if !cast::put(dtype, value, out) {
-                    return Err(Error::Value(format!("{value} has no place in {dtype}")));
+                    return Err(Error::Value(format!("{value} does not fit in {dtype}")));
                 }
             }
         }

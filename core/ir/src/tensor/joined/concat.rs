@@ -10,7 +10,7 @@ impl LazyTensor {
     /// `inputs` one behind the other along `axis`. Neighbours that are one view of one source, as the parts
     /// of a weight that was split, become that view.
     ///
-    /// `None` when there are none, their types or their extents along other axes differ, their elements are
+    /// `None` when there are none, their types or their sizes along other axes differ, their elements are
     /// packed, or the graph of transforms becomes too large.
     pub fn concat(inputs: &[Self], axis: usize) -> Option<Self> {
         let first = inputs.first()?;

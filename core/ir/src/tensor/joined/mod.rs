@@ -61,8 +61,8 @@ pub(super) struct Extent {
 }
 
 impl Joined {
-    /// Returns the inputs. The operands of [`Operation::Binary`] have the rank of the result, and its extents
-    /// except for a run of last axes, along which an operand of extent 1 is broadcast.
+    /// Returns the inputs. The operands of [`Operation::Binary`] have the rank of the result, and its sizes
+    /// except for a run of last axes, along which an operand of size 1 is broadcast.
     pub fn inputs(&self) -> &[LazyTensor] {
         &self.inputs
     }
@@ -72,7 +72,7 @@ impl Joined {
         self.operation
     }
 
-    /// The extents of the result.
+    /// The sizes of the result.
     pub fn shape(&self) -> &[u64] {
         &self.shape
     }

@@ -10,7 +10,7 @@ impl LazyTensor {
     /// both as ONNX does.
     ///
     /// `None` when the operator does not take their types, they do not broadcast, one of them is to be
-    /// repeated behind a transform that is bound to its extents, or the graph of transforms becomes too
+    /// repeated behind a transform that is bound to its sizes, or the graph of transforms becomes too
     /// large.
     pub fn binary(&self, operator: Binary, other: &Self) -> Option<Self> {
         let shape = broadcast(&self.shape, &other.shape)?;
@@ -43,7 +43,7 @@ fn join(operator: Binary, a: &LazyTensor, b: &LazyTensor, shape: Vec<u64>) -> Op
     Joined::from_inputs(Operation::Binary(operator), operands.into(), shape)
 }
 
-/// `tensor` with the extents of `shape`, but for the last axes along which it is one element: it is made
+/// `tensor` with the sizes of `shape`, but for the last axes along which it is one element: it is made
 /// once for all of them.
 fn operand(tensor: &LazyTensor, shape: &[u64]) -> Option<LazyTensor> {
     let added = shape.len().checked_sub(tensor.shape.len())?;

@@ -67,7 +67,7 @@ impl Cast {
         for (input, out) in input.chunks_exact(from).zip(out.chunks_exact_mut(to)) {
             let value = integer(self.from, input);
             if !put(self.to, value, out) {
-                return Err(Error::Value(format!("{value} has no place in {}", self.to)));
+                return Err(Error::Value(format!("{value} does not fit in {}", self.to)));
             }
         }
         Ok(())

@@ -16,7 +16,7 @@ pub trait Kernel: Send + Sync {
     /// [`Granule::Whole`]. Blocks are those of the elements in row-major order; the last may be short.
     fn granule(&self) -> Granule;
 
-    /// The type and the extents of the result; `None` when it does not take the input. Every granule
+    /// The type and the sizes of the result; `None` when it does not take the input. Every granule
     /// gives as many bytes: the result divides by the number of granules, the last one excepted where
     /// it is short.
     fn output(&self, dtype: DType, shape: &[u64]) -> Option<(DType, Vec<u64>)>;

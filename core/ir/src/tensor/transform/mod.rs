@@ -56,7 +56,7 @@ pub enum Granule {
 }
 
 impl Transform {
-    /// The type and the extents of the result; `None` when the transform does not take the input.
+    /// The type and the sizes of the result; `None` when the transform does not take the input.
     pub fn output(&self, dtype: DType, shape: &[u64]) -> Option<(DType, Vec<u64>)> {
         match self {
             Transform::Cast(to) => Cast::between(dtype, *to).map(|_| (*to, shape.to_vec())),
@@ -92,7 +92,7 @@ impl Transform {
 }
 
 impl Derived {
-    /// The type and the extents of the result.
+    /// The type and the sizes of the result.
     pub fn output(&self) -> Option<(DType, Vec<u64>)> {
         self.transform.output(self.input.dtype, &self.input.shape)
     }

@@ -164,7 +164,7 @@ impl Target {
         for path in self.outputs().chain([&self.manifest]) {
             let Ok(existing) = files::open(path) else { continue };
             if files.iter().any(|file| same_file(file, &existing).unwrap_or(false)) {
-                let message = format!("`{}` is what the model is made from", path.display());
+                let message = format!("`{}` is an input of this command", path.display());
                 let help = "choose another output path";
                 return Err(Diagnostic::error(Code::WRITE_SOURCE, message).help(help).into());
             }

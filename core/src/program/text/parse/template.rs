@@ -34,7 +34,7 @@ pub enum Condition {
     DType(usize, Vec<DType>),
     /// Both arguments are tensors of one shape.
     Shape(usize, usize),
-    /// An axis of a tensor has the extent of one of another tensor: positions of parameters, each with its axis.
+    /// An axis of a tensor has the size of one of another tensor: positions of parameters, each with its axis.
     Size([(usize, usize); 2]),
 }
 

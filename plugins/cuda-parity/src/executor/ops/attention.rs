@@ -12,7 +12,7 @@ pub(super) const OPS: &[Line] = &[("Attention", &[6], attention)];
 
 const FILE: &str = include_str!("../../../kernels/attention.cu");
 
-/// Queries, keys or values: batches, heads, places and sizes, and the steps by the first three.
+/// Queries, keys or values: batches, heads, positions and sizes, and the steps by the first three.
 #[derive(Clone, Copy)]
 struct Heads {
     extents: [usize; 4],

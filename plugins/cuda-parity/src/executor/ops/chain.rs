@@ -134,7 +134,7 @@ impl Chain {
     }
 }
 
-/// Axes that all tables walk together are one; those of extent 1 are none.
+/// Axes that all tables walk together are one; those of size 1 are none.
 fn collapse(shape: &[usize], tables: &[Vec<i64>]) -> Vec<(i64, Vec<i64>)> {
     let mut axes: Vec<(i64, Vec<i64>)> = Vec::new();
     for (axis, extent) in longs(shape).enumerate() {
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn axes_that_every_leaf_walks_alike_are_one() {
         let step = chain(&[&[4, 5, 2, 3], &[5, 1, 1]], &[4, 5, 2, 3]).step().unwrap();
-        // Extents 4, 5, 6, and the steps of the second leaf.
+        // Sizes 4, 5, 6, and the steps of the second leaf.
         assert_eq!(step.numbers, [120, 4, 5, 6, 0, 1, 0]);
     }
 

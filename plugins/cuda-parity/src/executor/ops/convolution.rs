@@ -22,7 +22,7 @@ pub(super) fn three(items: impl ExactSizeIterator<Item = i64>, missing: i64) -> 
     Some(out)
 }
 
-/// The attributes of the window, and its extents, as numbers of a kernel.
+/// The attributes of the window, and its sizes, as numbers of a kernel.
 pub(super) fn geometry(input: &[usize], output: &[usize], window: &Window) -> Option<Vec<i64>> {
     let longs = |items: &[usize]| three(items.iter().map(|d| *d as i64), 1);
     let parts = [

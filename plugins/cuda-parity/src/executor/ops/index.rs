@@ -80,7 +80,7 @@ fn gather_elements(r: &Request<'_, '_>) -> Res<Option<Work>> {
     Ok(gathered("gather_elements", data, index, indices.shape.clone(), numbers))
 }
 
-/// The axes in front of the last one of the indices, the extents that this one names, and those behind, in one slice.
+/// The axes in front of the last one of the indices, the sizes that this one names, and those behind, in one slice.
 fn slices<'a>(
     data: &'a [usize],
     indices: &'a [usize],

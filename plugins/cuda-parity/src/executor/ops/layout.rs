@@ -27,10 +27,9 @@ pub(super) fn invalid<T>(message: String) -> Res<T> {
     Err(Error::invalid(message))
 }
 
-/// Extents that must not be negative.
+/// Sizes that must not be negative.
 pub(super) fn sizes(items: &[i64]) -> Res<Vec<usize>> {
-    let size =
-        |n: &i64| usize::try_from(*n).map_err(|_| Error::invalid(format!("the extent {n} is negative")));
+    let size = |n: &i64| usize::try_from(*n).map_err(|_| Error::invalid(format!("the size {n} is negative")));
     items.iter().map(size).collect()
 }
 
@@ -78,10 +77,10 @@ fn reshape(r: &Request<'_, '_>) -> Res<Option<Work>> {
             shape.push(match extent {
                 0 if !zero => match x.shape.get(index) {
                     Some(extent) => *extent,
-                    None => return invalid(format!("extent {index} of {target:?} copies no axis")),
+                    None => return invalid(format!("size {index} of {target:?} copies no axis")),
                 },
                 -1 if open.replace(index).is_some() => {
-                    return invalid(format!("{target:?} leaves two extents open"));
+                    return invalid(format!("{target:?} leaves two sizes open"));
                 }
                 -1 => 1,
                 n => *sizes(&[*n])?.first().unwrap_or(&0),
@@ -91,7 +90,7 @@ fn reshape(r: &Request<'_, '_>) -> Res<Option<Work>> {
             let others = volume(&shape);
             match volume(&x.shape).checked_div(others) {
                 Some(rest) => shape[slot] = rest,
-                None => return invalid(format!("the open extent of {target:?} cannot be told")),
+                None => return invalid(format!("the inferred size of {target:?} is unknown")),
             }
         }
         Ok(shape)
@@ -117,7 +116,7 @@ fn squeeze(r: &Request<'_, '_>) -> Res<Option<Work>> {
             None => (0..x.shape.len()).filter(|axis| x.shape.get(*axis) == Some(&1)).collect(),
         };
         if let Some(axis) = axes.iter().find(|axis| x.shape.get(**axis) != Some(&1)) {
-            return invalid(format!("axis {axis} of shape {:?} is not of extent 1", x.shape));
+            return invalid(format!("axis {axis} of shape {:?} is not of size 1", x.shape));
         }
         Ok(x.shape.iter().enumerate().filter(|(i, _)| !axes.contains(i)).map(|(_, d)| *d).collect())
     })
@@ -190,7 +189,7 @@ fn tile(r: &Request<'_, '_>) -> Res<Option<Work>> {
     if repeats.len() != x.shape.len() {
         return invalid(format!("{} repeats are given for {} axes", repeats.len(), x.shape.len()));
     }
-    // Each axis is two: the repeats, over which the walk stands still, and the extent.
+    // Each axis is two: the repeats, over which the walk stands still, and the size.
     let pairs = repeats.iter().zip(&x.shape).zip(dense(&x.shape));
     let (split, steps): (Vec<usize>, Vec<i64>) =
         pairs.flat_map(|((repeat, extent), step)| [(*repeat, 0), (*extent, step)]).unzip();

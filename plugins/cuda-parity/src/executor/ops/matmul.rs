@@ -245,7 +245,7 @@ fn einsum(r: &Request<'_, '_>) -> Res<Option<Work>> {
     let extents = |list: &[u8]| -> Option<Vec<usize>> { list.iter().map(|l| extent(*l)).collect() };
     let parts = [&stack, &rows, &summed, &columns].map(|list| extents(list));
     let [Some(s), Some(m), Some(k), Some(n)] = parts else {
-        return Err(Error::invalid(format!("the extents of `{equation}` contradict each other")));
+        return Err(Error::invalid(format!("the sizes of `{equation}` contradict each other")));
     };
     let order = |own: &[u8], wanted: &[&[u8]], shape: &[usize], place: Pointer, to: Pointer| {
         let wanted: Vec<u8> = wanted.concat();

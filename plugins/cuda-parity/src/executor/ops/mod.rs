@@ -109,7 +109,7 @@ pub(crate) struct Output {
     pub(crate) shape: Vec<usize>,
     /// The input whose elements these are, in another shape.
     pub(crate) same: Option<usize>,
-    /// An axis whose extent is an upper bound, and the scratch in which steps store the actual one: a 64-bit
+    /// An axis whose size is an upper bound, and the scratch in which steps store the actual one: a 64-bit
     /// integer.
     pub(crate) counted: Option<(usize, usize)>,
 }
@@ -200,7 +200,7 @@ pub(crate) fn volume(shape: &[usize]) -> usize {
     onnxport_ir::ops::strides::volume(shape)
 }
 
-/// Extents as numbers of a kernel.
+/// Sizes as numbers of a kernel.
 pub(crate) fn longs(shape: &[usize]) -> impl Iterator<Item = i64> {
     shape.iter().map(|d| *d as i64)
 }

@@ -1,4 +1,4 @@
-//! Elements to other places.
+//! Elements to other positions.
 
 use onnxport_ir::tensor::DType;
 
@@ -22,7 +22,7 @@ pub(super) fn kernel(name: &'static str, dtype: DType) -> Option<Kernel> {
     Some(Kernel::new(name, &format!("typedef {unit} UNIT;\n{FILE}"), &[]))
 }
 
-/// Axes that are walked together are one axis on both sides; those of extent 1 are none.
+/// Axes that are walked together are one axis on both sides; those of size 1 are none.
 pub(super) fn collapse(extents: &[usize], sides: [&[i64]; 2]) -> Vec<(i64, [i64; 2])> {
     let mut axes: Vec<(i64, [i64; 2])> = Vec::new();
     for ((extent, from), to) in extents.iter().zip(sides[0]).zip(sides[1]) {
@@ -38,7 +38,7 @@ pub(super) fn collapse(extents: &[usize], sides: [&[i64]; 2]) -> Vec<(i64, [i64;
     axes
 }
 
-/// The elements of `from` to `to`, over these extents; `None` without a kernel.
+/// The elements of `from` to `to`, over these sizes; `None` without a kernel.
 pub(super) fn moved(dtype: DType, extents: &[usize], from: &Side, to: &Side) -> Option<Step> {
     let axes = collapse(extents, [&from.steps, &to.steps]);
     let count = super::volume(extents) as i64;

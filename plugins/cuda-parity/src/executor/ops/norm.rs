@@ -19,7 +19,7 @@ pub(super) const OPS: &[Line] = &[
 const SOFTMAX: &str = include_str!("../../../kernels/softmax.cu");
 const NORM: &str = include_str!("../../../kernels/norm.cu");
 
-/// Outer, extent and inner of a tensor cut at an axis.
+/// Outer, size and inner of a tensor cut at an axis.
 pub(super) fn cut(shape: &[usize], axis: usize) -> [i64; 3] {
     let (outer, rest) = shape.split_at(axis.min(shape.len()));
     let (extent, inner) = rest.split_first().map_or((1, &[][..]), |(e, i)| (*e, i));

@@ -25,7 +25,7 @@ pub(crate) fn joined(parts: &[&Operand], axis: usize) -> Res<Option<Work>> {
             && part.shape.iter().zip(&shape).enumerate().all(|(at, (a, b))| at == axis || a == b)
     };
     if !parts.iter().all(fits) || axis >= shape.len() {
-        return invalid("tensors of different types or extents are joined".to_owned());
+        return invalid("tensors of different types or sizes are joined".to_owned());
     }
     shape[axis] = parts.iter().map(|part| part.shape[axis]).sum();
     let steps = dense(&shape);

@@ -23,7 +23,7 @@ fn pool(r: &Request<'_, '_>, padding: bool) -> Res<Option<(Vec<usize>, Vec<i64>)
     };
     let kernel = r.call.ints("kernel_shape").unwrap_or_default();
     let kernel = kernel.iter().map(|n| usize::try_from(*n)).collect::<Result<Vec<_>, _>>();
-    let kernel = kernel.map_err(|_| Error::invalid("the kernel has a negative extent"))?;
+    let kernel = kernel.map_err(|_| Error::invalid("the kernel has a negative size"))?;
     let mut window = Window::for_kernel(r.call, kernel)?;
     let out = window.slide(spatial, r.call.flag("ceil_mode"))?;
     let shape: Vec<usize> = [*batch, *channels].into_iter().chain(out.iter().copied()).collect();

@@ -28,7 +28,7 @@ const STATES: Pointer = Pointer::Scratch(0);
 const CELLS: Pointer = Pointer::Scratch(1);
 const KEPT: Pointer = Pointer::Scratch(2);
 
-/// The extents of a layer.
+/// The sizes of a layer.
 struct Extents {
     steps: usize,
     batch: usize,

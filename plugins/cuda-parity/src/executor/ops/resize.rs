@@ -18,7 +18,7 @@ fn still(taps: &[Taps], extent: usize) -> bool {
     taps.len() == extent && taps.iter().enumerate().all(|(at, taps)| taps.as_deref() == Some(&[(at, 1.0)]))
 }
 
-/// Where the taps of each place start, their places, and their weights, as bytes.
+/// Where the taps of each position start, their positions, and their weights, as bytes.
 fn tables(taps: &[Taps]) -> [Scratch; 3] {
     let (mut starts, mut places, mut weights) = (vec![0i64], Vec::new(), Vec::new());
     for place in taps {

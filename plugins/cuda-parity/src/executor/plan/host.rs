@@ -5,7 +5,7 @@ use onnxport_ir::ops::{Tensor, Traits, lookup};
 /// The number of elements beyond which a tensor is not a shape.
 pub(crate) const SMALL: usize = 1024;
 
-/// Whether the operator is computed on the host when its inputs are there by their nature: they are constants, extents, or
+/// Whether the operator is computed on the host when its inputs are there by their nature: they are constants, sizes, or
 /// made of such. Its result is not larger than all of them together, except for ranges, whose inputs are numbers.
 pub(crate) fn is_small_arithmetic(op: &str, inputs: &[&Tensor]) -> bool {
     computes_small(op)

@@ -21,7 +21,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// The plan of `graph`, where `functions` are no operators, and `seen` values are shown to somebody.
+    /// The plan of `graph`, where `functions` are not operators, and `seen` values are shown to somebody.
     pub(crate) fn new(graph: &Graph, functions: &FxHashSet<&str>, seen: &FxHashSet<ValueId>) -> Self {
         Self { deaths: deaths(graph), fused: fusion::fused(graph, functions, seen) }
     }

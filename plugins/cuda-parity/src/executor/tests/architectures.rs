@@ -14,7 +14,7 @@ struct Text {
     next: usize,
 }
 
-/// A transformer: extents, and how many.
+/// A transformer: sizes, and how many.
 #[derive(Clone, Copy)]
 pub(super) struct Size {
     pub(super) dim: usize,
@@ -150,7 +150,7 @@ impl Text {
         let mut model = Model::parse(&text).unwrap_or_else(|e| panic!("{e}"));
         let mut draw = Draw(seed);
         for initializer in &mut model.graph.initializers {
-            // Numbers without axes are no weights.
+            // Numbers without axes are not weights.
             if initializer.data.dtype.is_float() && !initializer.data.shape.is_empty() {
                 let shape: Vec<usize> = initializer.data.shape.iter().map(|d| *d as usize).collect();
                 initializer.data = draw.weight(self.dtype, &shape).to_lazy().unwrap();

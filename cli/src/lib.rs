@@ -35,6 +35,7 @@ mod target;
 mod tensors;
 mod truncated;
 mod usage;
+mod version;
 
 pub use again::started_by;
 pub use describe::describe;

@@ -14,13 +14,17 @@ use crate::known;
 use crate::options::diagnostic;
 use crate::outcome::Outcome;
 use crate::render;
+use crate::version;
 
 /// Reports `arguments`, the name of the program first, that clap refused; `used` are those options among them that come
 /// from a file.
 pub(crate) fn answer(mut error: clap::Error, arguments: &[OsString], used: Option<&Used>) -> Exit {
     suggest(&mut error, arguments);
     let note = used.and_then(|used| used.note(&error.to_string()));
-    // The output of `--help` and `--version` is text.
+    if error.kind() == ErrorKind::DisplayVersion && wants_json(arguments) {
+        return show(None, &version::outcome(), arguments);
+    }
+    // The output of `--help` is text.
     if !error.use_stderr() || !wants_json(arguments) {
         // If it cannot be printed, there is nobody to tell.
         let _ = error.print();

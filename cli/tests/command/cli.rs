@@ -82,7 +82,7 @@ fn a_wrong_command_line_is_answered_in_json_as_well() {
         assert_eq!(value["diagnostics"][0]["code"], "OP001", "{arguments:?}");
         assert_eq!(text(&output.stderr), "", "{arguments:?}");
     }
-    for arguments in [&["--help", "--json"][..], &["--json", "inspect", "--help"], &["--version", "--json"]] {
+    for arguments in [&["--help", "--json"][..], &["--json", "inspect", "--help"]] {
         let output = run(arguments);
         assert_eq!(code(&output), Some(0), "{arguments:?}");
         assert!(!output.stdout.starts_with(b"{"), "{arguments:?}");
@@ -91,6 +91,23 @@ fn a_wrong_command_line_is_answered_in_json_as_well() {
     let output = run(&["frobnicate", "--", "--json"]);
     assert_eq!((code(&output), output.stdout.is_empty()), (Some(2), true));
     assert!(text(&output.stderr).starts_with("error: "));
+}
+
+#[test]
+fn the_version_tells_the_build() {
+    let output = run(&["--version", "--json"]);
+    assert_eq!(code(&output), Some(0));
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+    assert_eq!(value["version"], env!("CARGO_PKG_VERSION"));
+    assert!(
+        value["target"].as_str().is_some_and(|target| target.contains(std::env::consts::ARCH)),
+        "{value}"
+    );
+    assert!(value["features"].is_array(), "{value}");
+    let contract = value["contract"].as_str().expect("a revision");
+    assert_eq!(contract.split('.').filter(|part| part.parse::<u16>().is_ok()).count(), 2, "{value}");
+    // A checkout has a commit, and an archive of the sources has none.
+    assert!(value["commit"].as_str().is_none_or(|commit| commit.len() == 40), "{value}");
 }
 
 #[test]

@@ -82,7 +82,7 @@ pub(in crate::ops) fn onto(cx: &mut Cx<'_>, index: usize, to: &[Option<Dim>]) ->
     };
     for (dim, to) in dims.iter().zip(&to[ahead..]) {
         if let Some(dim) = dim.filter(|d| !may_be(cx.symbols, *d, 1)) {
-            cx.equal(Some(dim), *to, &format!("input {index} does not broadcast to the shape of its input"))?;
+            cx.equal(Some(dim), *to, &format!("input {index} does not broadcast to the result"))?;
         }
     }
     Some(())

@@ -155,7 +155,9 @@ impl Runtime {
         api.check(unsafe { count(compiled.get(), &raw mut found) }, &format!("count {side}s"))?;
         if found != names.len() {
             let wanted = names.len();
-            return Err(Failure::new(format!("OpenVINO gives the region {found} {side}s instead of {wanted}")));
+            return Err(Failure::new(format!(
+                "OpenVINO gives the region {found} {side}s instead of {wanted}"
+            )));
         }
         for name in names {
             let mut port = ptr::null_mut();
@@ -187,7 +189,11 @@ impl Runtime {
         let mut said = ptr::null_mut();
         // SAFETY: the compiled model lives, the name ends, and the function writes a pointer.
         let status = unsafe {
-            (api.ov_compiled_model_get_property)(compiled.get(), c"RUNTIME_REQUIREMENTS".as_ptr(), &raw mut said)
+            (api.ov_compiled_model_get_property)(
+                compiled.get(),
+                c"RUNTIME_REQUIREMENTS".as_ptr(),
+                &raw mut said,
+            )
         };
         if status != 0 || said.is_null() {
             return None;

@@ -85,7 +85,8 @@ fn refuse_compiled(file: &OnnxFile) -> Result<(), Failure> {
     if !file.op_counts().keys().any(|(_, operator)| operator == "EPContext") {
         return Ok(());
     }
-    let message = "the model has regions that are compiled for ONNX Runtime, and OpenVINO does not run these itself";
+    let message =
+        "the model has regions that are compiled for ONNX Runtime, and OpenVINO does not run these itself";
     Err(Failure::new(message)
         .unsupported()
         .help("run it with --executor ort --executor-option provider=openvino"))

@@ -36,13 +36,17 @@ pub(crate) fn register(
     let path = ensure(chosen, loaded)?;
     let unusable = |why: &str| {
         let why = first_line(why);
-        Failure::new(format!("the OpenVINO provider of {} cannot be used: {why}", path.display())).unsupported()
+        Failure::new(format!("the OpenVINO provider of {} cannot be used: {why}", path.display()))
+            .unsupported()
     };
     let device = chosen.provider.iter().rfind(|(name, _)| name == DEVICE);
     let device = device.map_or("CPU", |(_, device)| device.as_str());
     // The library has one device for each that OpenVINO knows here, and names it in its metadata.
-    let of_provider: Vec<Device<'_>> =
-        loaded.environment.devices().filter(|device| device.ep().is_ok_and(|name| name == PROVIDER)).collect();
+    let of_provider: Vec<Device<'_>> = loaded
+        .environment
+        .devices()
+        .filter(|device| device.ep().is_ok_and(|name| name == PROVIDER))
+        .collect();
     let kind = |found: &Device<'_>| format!("{:?}", found.hardware_device().ty()).to_uppercase();
     let names: Vec<String> = of_provider.iter().map(kind).collect();
     let wanted: Vec<Device<'_>> =
@@ -83,7 +87,8 @@ fn ensure(chosen: &Chosen, loaded: &Loaded) -> Result<PathBuf, Failure> {
             None => Ok(known.clone()),
             Some(path) => {
                 let used = known.display();
-                let message = format!("{} cannot be loaded: this process already uses {used}", path.display());
+                let message =
+                    format!("{} cannot be loaded: this process already uses {used}", path.display());
                 Err(Failure::new(message))
             }
         };

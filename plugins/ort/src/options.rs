@@ -82,7 +82,8 @@ impl Chosen {
         let provider = pairs("provider_options", settings.provider_options.as_ref())?;
         let session = pairs("session_options", settings.session_options.as_ref())?;
         if settings.provider == "cpu" && !provider.is_empty() {
-            return Err(Failure::new("the CPU takes no `provider_options`").help("add provider=cuda or provider=openvino"));
+            return Err(Failure::new("the CPU takes no `provider_options`")
+                .help("add provider=cuda or provider=openvino"));
         }
         let custom_ops: Vec<PathBuf> = options.all(CUSTOM_OPS).map(PathBuf::from).collect();
         if let Some(missing) = custom_ops.iter().find(|path| !path.is_file()) {

@@ -88,7 +88,8 @@ impl Backend for Compiler {
         let hardware = runtime.requirements(&compiled);
         drop(compiled);
         let mut blob = region.blob();
-        copy(&exported, region.name(), &mut blob).map_err(|error| format!("the blob cannot be kept: {error}"))?;
+        copy(&exported, region.name(), &mut blob)
+            .map_err(|error| format!("the blob cannot be kept: {error}"))?;
         let (name, version) = (region.name().to_owned(), runtime.library.version.clone());
         let notes = format!("device {}, onnxport {}", runtime.device(), env!("CARGO_PKG_VERSION"));
         let node = region.own("EPContext").inputs(inputs).blob("ep_cache_context", &blob);

@@ -143,13 +143,16 @@ fn add(
         let known = match (values.get(&value.id()), value.initializer()) {
             (Some(known), _) => *known,
             (None, Some(initializer)) => graph.add_initializer(None, weigh(value, initializer)?),
-            (None, None) => return Err("an input of a node is a constant that OpenVINO cannot be given".into()),
+            (None, None) => {
+                return Err("an input of a node is a constant that OpenVINO cannot be given".into());
+            }
         };
         values.insert(value.id(), known);
         inputs.push(Some(known));
     }
     let attributes = node.attributes_but(&[]).into_iter().map(|(name, value)| {
-        let value = attribute(value).ok_or_else(|| format!("OpenVINO cannot be given the attribute `{name}`"))?;
+        let value =
+            attribute(value).ok_or_else(|| format!("OpenVINO cannot be given the attribute `{name}`"))?;
         Ok(IrAttribute { name: name.into(), value })
     });
     let attributes = attributes.collect::<Res<Vec<_>>>()?;
@@ -181,7 +184,9 @@ fn attribute(value: Attribute) -> Option<Attr> {
             let bytes = literal.bytes().to_vec();
             Attr::Tensor(LazyTensor::inline(literal.dtype, literal.shape, bytes))
         }
-        Attribute::None | Attribute::LargeTensor(..) | Attribute::Block(_) | Attribute::Reference(_) => return None,
+        Attribute::None | Attribute::LargeTensor(..) | Attribute::Block(_) | Attribute::Reference(_) => {
+            return None;
+        }
     })
 }
 

@@ -19,7 +19,6 @@ use std::path::Path;
 
 use onnxport_sdk::backend::{Backend, Claim, Op, Profile, Region};
 use onnxport_sdk::executor::Failure;
-use onnxport_sdk::options::PluginOptions;
 use onnxport_sdk::{DType, Refusal, Res, ValueRef};
 use tempfile::TempDir;
 

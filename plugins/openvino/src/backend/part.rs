@@ -240,7 +240,7 @@ impl WeightFile {
         if self.len == 0 {
             return Ok(None);
         }
-        MappedFile::open(&self.path).map(Some).map_err(|error| unwritable(&error))
+        Ok(Some(MappedFile::open(&self.path).map_err(|error| unwritable(&error))?))
     }
 }
 

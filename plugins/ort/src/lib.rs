@@ -142,7 +142,11 @@ impl OnnxRuntime {
 
     /// Why ONNX Runtime does not take a model.
     fn refused<T>(&self, error: &ort::Error<T>) -> Failure {
-        let message = first_line(&error.to_string());
+        let said = error.to_string();
+        if let Some(reason) = openvino::reason(&said) {
+            return unloadable(&reason).help("convert the program again, with the OpenVINO version of the provider, on a processor like this one");
+        }
+        let message = first_line(&said);
         let unknown = UNKNOWN_OPERATOR.iter().any(|text| message.contains(text));
         let failure = unloadable(&message);
         if unknown && self.chosen.custom_ops.is_empty() {

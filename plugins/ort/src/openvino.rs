@@ -78,6 +78,22 @@ pub(crate) fn help(message: &str, chosen: &Chosen) -> &'static str {
     }
 }
 
+/// The reason of the provider on one line, without places in its sources; `None` for a message of somebody else.
+pub(crate) fn reason(message: &str) -> Option<String> {
+    if !message.contains("[OpenVINO-EP]") {
+        return None;
+    }
+    let is_place = |line: &&str| {
+        line.is_empty()
+            || line.starts_with("Exception from ")
+            || line.starts_with("Check ")
+            || line.starts_with("[ONNXRuntimeError]")
+            || line.contains("[OpenVINO-EP] /opt/") && !line.contains("Error: ")
+    };
+    let lines: Vec<&str> = message.lines().map(str::trim).filter(|line| !is_place(line)).collect();
+    (!lines.is_empty()).then(|| lines.join("; "))
+}
+
 /// The library, registered once.
 fn ensure(chosen: &Chosen, loaded: &Loaded) -> Result<PathBuf, Failure> {
     let mut registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -113,4 +129,20 @@ fn find() -> Option<PathBuf> {
         let mut packages = pythons.iter().flat_map(|python| &python.packages);
         packages.find_map(|folder| library::newest_in(&folder.join(PACKAGE), STEM))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::reason;
+
+    #[test]
+    fn the_reason_of_the_provider_is_found_behind_places() {
+        let said = "[OpenVINO-EP] /opt/src/plugin/ov_compute.cc:145 - Exception from src/core.cpp:237:\n\
+                    Exception from src/plugin.cpp:84:\nCheck 'is_compatible(x)' failed at src/plugin.cpp:811:\n\
+                    [CPU] Cannot import compiled blob: it was built for another version.\n  blob: a\n\n";
+        let expected = "[CPU] Cannot import compiled blob: it was built for another version.; blob: a";
+        assert_eq!(reason(said).as_deref(), Some(expected));
+        assert_eq!(reason("[OpenVINO-EP] /opt/src/plugin/ov_compute.cc:145 - a.bin is missing"), None);
+        assert_eq!(reason("Exception from src/core.cpp:237:\nno"), None);
+    }
 }

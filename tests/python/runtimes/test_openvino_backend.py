@@ -138,9 +138,11 @@ def test_equal_commands_give_equal_files(tmp_path: Path) -> None:
 def test_integers_that_may_be_large_are_not_compiled(tmp_path: Path) -> None:
     x = torch.full((2, 3), 100_000)
     archive, model = converted((Square(), (x,), None), tmp_path)
-    code, said = run("convert", archive, "-o", model, *BACKEND, "--require-verified")
+    # The provider would take the nodes of a model without compiled regions, and cut them itself.
+    code, said = run("convert", archive, "-o", model, *BACKEND[:2], "--require-verified")
     assert code == 0, said["diagnostics"]
     assert contexts(model) == []
     reasons = said["backends"][0]["refusals"]
     assert any("64-bit integers in 32 bits" in one["reason"] for one in reasons), reasons
-    assert session(model).run(None, {"x": x.numpy()})[0].tolist() == [3 * 10**10] * 2
+    plain = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    assert plain.run(None, {"x": x.numpy()})[0].tolist() == [3 * 10**10] * 2

@@ -218,8 +218,9 @@ graph {
   input %x: f32[2, 3]
   input %d: f64[2]
   %a = Relu(%x)
+  %b = Tanh(%a)
   %c = Neg(%d)
-  output %a as a
+  output %b as b
   output %c as c
 }
 ";

@@ -32,6 +32,9 @@ const PROVIDER: &str = "OpenVINOExecutionProvider";
 /// The domain of `EPContext`.
 const DOMAIN: &str = "com.microsoft";
 
+/// The operator of a compiled region.
+const OPERATOR: &str = "EPContext";
+
 /// The element types of tensors that regions take and return. Devices compute f64 in f32, and u32 and u64 in i32.
 const TYPES: [DType; 8] =
     [DType::F32, DType::F16, DType::BF16, DType::Bool, DType::I8, DType::U8, DType::I32, DType::I64];
@@ -48,6 +51,8 @@ impl Backend for Compiler {
         Profile::new("openvino")
             .description("Regions that ONNX Runtime runs by its OpenVINO execution provider")
             .domain(DOMAIN, 1)
+            // To enter a region takes longer than most nodes.
+            .min_nodes(2)
             .op(Op::named(["*"]).inputs(&TYPES).outputs(&TYPES).dynamic())
             .op(Op::of(DOMAIN, ["*"]).inputs(&TYPES).outputs(&TYPES).dynamic())
     }
@@ -73,6 +78,12 @@ impl Backend for Compiler {
         if inputs.is_empty() {
             return Err("ONNX Runtime takes no region without inputs".into());
         }
+        // It reads one container, and a container holds what one region was compiled to.
+        if region.graph().nodes().into_iter().any(|node| node.is_in(DOMAIN, OPERATOR)) {
+            return Err(
+                "the OpenVINO provider takes one compiled region of a model, and the model has one".into()
+            );
+        }
         let runtime = open()?;
         let folder = folder()?;
         let part = Part { nodes: &nodes, inputs: &inputs, outputs: &outputs };
@@ -91,7 +102,7 @@ impl Backend for Compiler {
             .map_err(|error| format!("the blob cannot be kept: {error}"))?;
         let (name, version) = (region.name().to_owned(), runtime.library.version.clone());
         let notes = format!("device {}, onnxport {}", runtime.device(), env!("CARGO_PKG_VERSION"));
-        let node = region.own("EPContext").inputs(inputs).blob("ep_cache_context", &blob);
+        let node = region.own(OPERATOR).inputs(inputs).blob("ep_cache_context", &blob);
         let node = node.int("main_context", 1).str("source", PROVIDER).str("partition_name", name);
         let node = node.str("ep_sdk_version", version).str("notes", notes);
         let node = node.str("hardware_architecture", hardware.unwrap_or_else(|| runtime.device()));

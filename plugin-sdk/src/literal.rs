@@ -23,7 +23,8 @@ impl Literal {
         Some(Self { dtype, shape: view.dims.lent().to_vec(), bytes: view.bytes.lent().to_vec() })
     }
 
-    pub(crate) fn bytes(&self) -> &[u8] {
+    /// The elements, little-endian and row-major.
+    pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 

@@ -1,4 +1,6 @@
-//! OpenVINO as an executor. Skipped where its library is not installed.
+//! OpenVINO as an executor and as a backend. Skipped where its library is not installed.
+
+mod backend;
 
 use std::fs;
 use std::path::Path;

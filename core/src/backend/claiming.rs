@@ -18,13 +18,14 @@ impl Running<'_> {
     /// Offers the remaining nodes to a backend, and forms its regions.
     pub(super) fn claim(&mut self, position: usize) {
         let backend = self.backends[position];
+        let target = profile::target(&backend.entry);
         let mut offered = Vec::new();
         for block in &self.blocks {
             for node in self.areas.get(block).iter().flat_map(|area| &area.flow.nodes) {
                 if self.taken.contains(node) {
                     continue;
                 }
-                match profile::covers(&backend.entry, self.model, *node) {
+                match profile::covers(&backend.entry, target.as_deref(), self.model, *node) {
                     Ok(()) => offered.push(*node),
                     Err(why) => self.refusals[position].add(self.model, *node, Stage::Capability, &why),
                 }

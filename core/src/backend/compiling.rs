@@ -4,6 +4,7 @@ use onnxport_abi::status;
 use rustc_hash::FxHashMap;
 
 use super::call::{self, Call, Compile};
+use super::epcontext;
 use super::order;
 use super::region::Region;
 use super::replace::{self, Replaced};
@@ -14,6 +15,7 @@ use crate::diagnose::{Code, Diagnostic, Severity};
 use crate::host::Validated;
 use crate::ir::{BlockId, NodeId, OpsetImport};
 use crate::tidy;
+use crate::write;
 
 impl Running<'_> {
     /// Compiles and replaces every region.
@@ -22,6 +24,7 @@ impl Running<'_> {
         for area in self.areas.values() {
             places.extend(area.flow.nodes.iter().enumerate().map(|(place, node)| (*node, place)));
         }
+        self.settle_names();
         let mut changed: Vec<BlockId> = Vec::new();
         for region in self.regions.clone() {
             let replaced = self.compile_region(&region);
@@ -41,6 +44,20 @@ impl Running<'_> {
         if !changed.is_empty() {
             // Removes weights that went into blobs.
             tidy::model(self.model);
+        }
+    }
+
+    /// Fixes the names of the values at the borders of regions that become `EPContext` nodes.
+    fn settle_names(&mut self) {
+        let mut values = Vec::new();
+        for region in &self.regions {
+            if self.backends[region.backend].entry.domain.validated() == epcontext::DOMAIN {
+                let ports = region.ports(&self.model.graph, &self.returned);
+                values.extend(ports.inputs.into_iter().chain(ports.outputs));
+            }
+        }
+        if !values.is_empty() {
+            write::settle_names(self.model, &values);
         }
     }
 

@@ -19,6 +19,7 @@ mod claiming;
 mod compiling;
 #[allow(clippy::indexing_slicing, reason = "numbers of nodes and backends, in tables made for exactly these")]
 mod convexity;
+mod epcontext;
 mod flow;
 #[allow(clippy::indexing_slicing, reason = "numbers of nodes and backends, in tables made for exactly these")]
 mod order;

@@ -1,10 +1,13 @@
 //! The capabilities that backends state, and the nodes that they cover.
 
+use std::sync::Arc;
+
 use onnxport_abi::backend::{BackendEntry, OpRecord, layout, op_flags};
 
 use crate::diagnose::{Code, Diagnostic};
 use crate::host::Validated;
 use crate::ir::{Graph, Model, NodeId, Shape, Type, ValueId};
+use crate::legalise::{self, Target};
 use crate::tensor::DType;
 
 /// Returns the defect in a backend's description of itself, if there is one.
@@ -46,12 +49,25 @@ pub(super) fn malformed(plugin: &str, entry: &BackendEntry, flaw: &str) -> Diagn
     diagnostic
 }
 
+/// The built-in target with the id of the backend, whose table is a limit on the nodes that the backend is offered.
+pub(super) fn target(entry: &BackendEntry) -> Option<Arc<Target>> {
+    Target::named(entry.id.validated()).filter(|target| !target.takes_everything())
+}
+
 /// Explains why `entry` cannot take `node`; `Ok` if a record covers it. The reasons contain no sizes, so
 /// that equal ones can be counted.
-pub(super) fn covers(entry: &BackendEntry, model: &Model, node: NodeId) -> Result<(), String> {
+pub(super) fn covers(
+    entry: &BackendEntry,
+    target: Option<&Target>,
+    model: &Model,
+    node: NodeId,
+) -> Result<(), String> {
     let data = &model.graph.nodes[node];
     if data.blocks().next().is_some() {
         return Err("control flow is never offered to a backend".to_owned());
+    }
+    if let Some(target) = target.filter(|target| !legalise::runs(&model.graph, model.opset(), target, node)) {
+        return Err(format!("the target `{}` does not run it", target.name()));
     }
     let version = model.opsets.iter().find(|o| o.domain == data.domain).map_or(0, |o| o.version);
     let records = entry.ops.validated().iter().filter(|r| {

@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::blob::Finished;
 use super::call::{Addition, Compile, Emitted};
 use super::region::Region;
-use super::{Blobs, EMBED_BYTES};
+use super::{Blobs, EMBED_BYTES, epcontext};
 use crate::diagnose::{CallSite, OriginId};
 use crate::ir::{Artefact, Attr, Attribute, Def, Model, NodeId, Type, ValueId};
 use crate::op;
@@ -92,6 +92,10 @@ fn finished(
     replaced: &mut Replaced,
     model: &mut Model,
 ) -> Result<Vec<Attribute>, String> {
+    let is_context = epcontext::is_context(&emitted.domain, &emitted.op);
+    if is_context {
+        epcontext::check(emitted)?;
+    }
     let Some((number, name)) = &emitted.blob else { return Ok(Vec::new()) };
     let blob = compile.blobs.remove(number).ok_or("two of its nodes have one blob")?;
     let Finished { data, len, sha256 } = blob.finish().map_err(|e| format!("a blob cannot be kept: {e}"))?;
@@ -103,7 +107,8 @@ fn finished(
     };
     let attribute = |name: String, value: Attr| Attribute { name: name.into(), value };
     if embed {
-        return Ok(vec![attribute(name.clone(), Attr::Tensor(data))]);
+        let embedded = || Ok(vec![attribute(name.clone(), Attr::Tensor(data.clone()))]);
+        return if is_context { epcontext::embedded(&data) } else { embedded() };
     }
     // A unique name for every content: see `core/src/write/artefacts.rs`.
     let hash = sha256.get(..16).unwrap_or_default();
@@ -112,6 +117,9 @@ fn finished(
     // Equal regions share one.
     if !model.artefacts.iter().any(|known| known.file == file) {
         model.artefacts.push(Artefact { file: file.clone(), data, sha256: sha256.clone() });
+    }
+    if is_context {
+        return Ok(epcontext::beside(file));
     }
     Ok(vec![
         attribute(format!("{name}_file"), Attr::Str(file)),

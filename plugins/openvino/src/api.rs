@@ -102,6 +102,10 @@ functions! {
         unsafe extern "C" fn(*const Core, *const Model, *const c_char, usize, *mut *mut Compiled, ...) -> Status,
     ov_model_free: unsafe extern "C" fn(*mut Model),
     ov_compiled_model_free: unsafe extern "C" fn(*mut Compiled),
+    ov_compiled_model_export_model: unsafe extern "C" fn(*const Compiled, *const c_char) -> Status,
+    ov_compiled_model_get_property:
+        unsafe extern "C" fn(*const Compiled, *const c_char, *mut *mut c_char) -> Status,
+    ov_compiled_model_output_by_name: unsafe extern "C" fn(*const Compiled, *const c_char, *mut *mut Port) -> Status,
     ov_compiled_model_outputs_size: unsafe extern "C" fn(*const Compiled, *mut usize) -> Status,
     ov_compiled_model_inputs_size: unsafe extern "C" fn(*const Compiled, *mut usize) -> Status,
     ov_compiled_model_input_by_name: unsafe extern "C" fn(*const Compiled, *const c_char, *mut *mut Port) -> Status,

@@ -1,10 +1,14 @@
-//! OpenVINO as an onnxport executor.
+//! OpenVINO as an onnxport executor and backend.
+//!
+//! The executor runs whole models. The backend compiles regions of a model into `EPContext` nodes, which ONNX Runtime runs
+//! by its OpenVINO execution provider; see [`backend`].
 //!
 //! The library of its C API is loaded at run time; see [`discover`] for where it is looked for. Models are computed in
 //! float32 unless the user asks for the device's own precision. Devices compute integers of 64 bits in 32: inputs that do
 //! not fit are refused.
 
 mod api;
+mod backend;
 pub mod discover;
 mod library;
 mod profiled;
@@ -21,7 +25,12 @@ use onnxport_sdk::options::PluginOptions;
 use runtime::Runtime;
 use session::OpenVinoSession;
 
-onnxport_sdk::export_plugin! { id: "openvino", executor: OpenVino, options: Settings }
+onnxport_sdk::export_plugin! {
+    id: "openvino",
+    executor: OpenVino,
+    backend: backend::Compiler,
+    options: Settings,
+}
 
 onnxport_sdk::options! {
     /// Defaults for every runtime that is opened without its own options.

@@ -129,6 +129,83 @@ impl Runtime {
     }
 }
 
+impl Runtime {
+    /// The device, as OpenVINO calls it.
+    pub(crate) fn device(&self) -> String {
+        self.device.to_string_lossy().into_owned()
+    }
+
+    /// Checks that a compiled model has these inputs, or outputs, and no others.
+    ///
+    /// # Errors
+    /// If OpenVINO dropped or renamed one.
+    pub(crate) fn check_ports(
+        &self,
+        compiled: &Owned<Compiled>,
+        side: &str,
+        names: &[String],
+    ) -> Result<(), Failure> {
+        let api = &self.library.api;
+        let (count, find) = match side {
+            "input" => (api.ov_compiled_model_inputs_size, api.ov_compiled_model_input_by_name),
+            _ => (api.ov_compiled_model_outputs_size, api.ov_compiled_model_output_by_name),
+        };
+        let mut found = 0;
+        // SAFETY: the compiled model lives, and the function writes a number.
+        api.check(unsafe { count(compiled.get(), &raw mut found) }, &format!("count {side}s"))?;
+        if found != names.len() {
+            let wanted = names.len();
+            return Err(Failure::new(format!(
+                "OpenVINO gives the region {found} {side}s instead of {wanted}"
+            )));
+        }
+        for name in names {
+            let mut port = ptr::null_mut();
+            let c_name = c_text(name)?;
+            // SAFETY: the compiled model lives, the name ends, and the function writes a pointer.
+            let status = unsafe { find(compiled.get(), c_name.as_ptr(), &raw mut port) };
+            api.check(status, &format!("find the {side} {name}"))?;
+            // SAFETY: the port was just made, and this is its function.
+            drop(unsafe { Owned::new(port, api.ov_output_const_port_free) });
+        }
+        Ok(())
+    }
+
+    /// Writes a compiled model to a file.
+    ///
+    /// # Errors
+    /// Where the device cannot, or the disk is full.
+    pub(crate) fn export(&self, compiled: &Owned<Compiled>, path: &Path) -> Result<(), Failure> {
+        let api = &self.library.api;
+        let path = c_text(path.to_str().unwrap_or_default())?;
+        // SAFETY: the compiled model lives, and the path ends.
+        let status = unsafe { (api.ov_compiled_model_export_model)(compiled.get(), path.as_ptr()) };
+        api.check(status, "export the compiled region")
+    }
+
+    /// The versions and the hardware that a compiled model needs, where the device states them.
+    pub(crate) fn requirements(&self, compiled: &Owned<Compiled>) -> Option<String> {
+        let api = &self.library.api;
+        let mut said = ptr::null_mut();
+        // SAFETY: the compiled model lives, the name ends, and the function writes a pointer.
+        let status = unsafe {
+            (api.ov_compiled_model_get_property)(
+                compiled.get(),
+                c"RUNTIME_REQUIREMENTS".as_ptr(),
+                &raw mut said,
+            )
+        };
+        if status != 0 || said.is_null() {
+            return None;
+        }
+        // SAFETY: the library returned a string, which is freed once below.
+        let requirements = unsafe { text(said) };
+        // SAFETY: as above.
+        unsafe { (api.ov_free)(said) };
+        requirements.filter(|text| !text.is_empty())
+    }
+}
+
 /// A text for the library.
 pub(crate) fn c_text(text: &str) -> Result<CString, Failure> {
     CString::new(text).map_err(|_| Failure::new(format!("{text:?} holds a zero byte")))

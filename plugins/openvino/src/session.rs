@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::ptr;
 
-use onnxport_ir::onnx::{Signature, further_outputs};
+use onnxport_ir::onnx::{OnnxFile, Signature, further_outputs};
 use onnxport_sdk::Lent;
 use onnxport_sdk::abi::executor::TensorView;
 use onnxport_sdk::executor::{Failure, Outputs, Session};
@@ -40,7 +40,9 @@ impl OpenVinoSession {
     ) -> Result<Self, Failure> {
         let library = runtime.library;
         let api = &library.api;
-        let signature = Signature::read(path).map_err(|problem| Failure::new(problem.message))?;
+        let file = OnnxFile::open(path).map_err(|problem| Failure::new(problem.message))?;
+        refuse_compiled(&file)?;
+        let signature = Signature::of(&file).map_err(|problem| Failure::new(problem.message))?;
         for port in signature.inputs.iter().chain(&signature.outputs) {
             port.dtype.map_or(Ok(0), |dtype| tensor::check_type(&port.name, dtype))?;
         }
@@ -76,6 +78,18 @@ impl OpenVinoSession {
         let trace = settings.profile.as_deref().map(Trace::begin).transpose()?;
         Ok(Self { library, inputs, outputs, trace, request, _compiled: compiled, _copy: copy })
     }
+}
+
+/// Fails for a model with compiled regions: OpenVINO gives it results, and they are wrong.
+fn refuse_compiled(file: &OnnxFile) -> Result<(), Failure> {
+    if !file.op_counts().keys().any(|(_, operator)| operator == "EPContext") {
+        return Ok(());
+    }
+    let message =
+        "the model has regions that are compiled for ONNX Runtime, and OpenVINO does not run these itself";
+    Err(Failure::new(message)
+        .unsupported()
+        .help("run it with --executor ort --executor-option provider=openvino"))
 }
 
 /// The input called `name` of a compiled model.

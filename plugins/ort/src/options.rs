@@ -12,8 +12,9 @@ onnxport_sdk::options! {
         threads: usize = 0,
         /// Operators that run side by side; 1 runs one after the other.
         inter_threads: usize = 1,
-        /// The execution provider; cuda uses the first GPU, and the CPU for operators that it lacks.
-        provider: String = "cpu" in ["cpu", "cuda"],
+        /// The execution provider; cuda uses the first GPU, openvino the CPU unless provider_options name another
+        /// device_type. The CPU runs the operators that it lacks.
+        provider: String = "cpu" in ["cpu", "cuda", "openvino"],
         /// Options of the provider as ONNX Runtime calls them, such as device_id=1,gpu_mem_limit=4294967296.
         provider_options: Option<String>,
         /// Entries of the session's configuration, such as session.set_denormal_as_zero=1.
@@ -24,6 +25,8 @@ onnxport_sdk::options! {
         upcast: bool = true,
         /// The ONNX Runtime library; otherwise it is searched for.
         library: Option<PathBuf>,
+        /// The library of the OpenVINO provider; otherwise it is searched for.
+        provider_library: Option<PathBuf>,
         /// A folder into which each session writes how long its nodes took, and the graph that it ran, when it ends.
         profile: Option<PathBuf>,
         /// Whether the location of the library that `python3` reports is kept in the user's cache folder.
@@ -79,7 +82,8 @@ impl Chosen {
         let provider = pairs("provider_options", settings.provider_options.as_ref())?;
         let session = pairs("session_options", settings.session_options.as_ref())?;
         if settings.provider == "cpu" && !provider.is_empty() {
-            return Err(Failure::new("the CPU takes no `provider_options`").help("add provider=cuda"));
+            return Err(Failure::new("the CPU takes no `provider_options`")
+                .help("add provider=cuda or provider=openvino"));
         }
         let custom_ops: Vec<PathBuf> = options.all(CUSTOM_OPS).map(PathBuf::from).collect();
         if let Some(missing) = custom_ops.iter().find(|path| !path.is_file()) {

@@ -44,7 +44,7 @@ use std::sync::Arc;
 use onnxport_proto::{ModelProto, StringStringEntryProto, TensorProto};
 
 use crate::diagnose::{Code, Diagnostic, Report};
-use crate::ir::{Artefact, Model};
+use crate::ir::{Artefact, Model, ValueId};
 use crate::onnx::{self, SOURCES_KEY, SourceFile, UNBOUND_KEY};
 use crate::table::WeightTable;
 use crate::tensor::{LazyTensor, MappedFile};
@@ -264,6 +264,15 @@ impl<'a> Prepared<'a> {
 pub fn plan(model: &Model, path: &Path, options: &WriteOptions) -> Result<WritePlan, Report> {
     let names = names::Names::for_model(model);
     Ok(Prepared::for_model(model, &names, path, options)?.summary)
+}
+
+/// Gives `values` the names that the writer would give them as their own, which it keeps later: for somebody who has to
+/// know the names before the model is complete.
+pub fn settle_names(model: &mut Model, values: &[ValueId]) {
+    let names = names::Names::for_model(model);
+    for value in values {
+        model.graph.values[*value].name = Some(names.graph.value(*value).into());
+    }
 }
 
 /// As [`plan()`], with the source, transforms and destination of every tensor.

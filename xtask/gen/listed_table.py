@@ -11,8 +11,8 @@
   Its license is for internal use, so onnxport has no such table: write one for yourself, and name
   the file as the target.
 
-An operator of the list runs with 32-bit floats. The list does not decide other types, and a remark
-whose words are not below is written as `unsure`.
+An operator of the list runs with 32-bit floats, or with the only type that it has. The list does
+not decide other types, and a remark whose words are not below is written as `unsure`.
 """
 
 from __future__ import annotations
@@ -124,7 +124,9 @@ def lines(listed: Listed, newest: int) -> Iterator[str]:
     yield f"kernel {name} 1-{newest} " + (
         f"{about}={','.join(sorted(allowed))}" if allowed else "any"
     )
-    if rest := sorted(allowed - {"f32"} if "f32" in allowed else ()):
+    # A single type is not a question.
+    rest = sorted(allowed - {"f32"}) if "f32" in allowed or len(allowed) > 1 else []
+    if rest:
         yield f"unsure {name} 1-{newest} {about}={','.join(rest)} : the list does not state types"
     known = {x.name for x in (*schema.inputs, *schema.outputs)} | set(schema.attributes)
     for remark in listed.remarks:

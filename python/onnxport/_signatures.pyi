@@ -166,11 +166,12 @@ class Bisect(Command):
             opset: The ONNX opset for --passes and --modules.
             optimize: The optimizer level for --passes: 0, 1, 2 or target; the default is
                 that of convert.
-            target: The runtime to target: onnxruntime, onnxruntime-cpu, openvino, tensorrt,
-                onnx (any conforming runtime), or a file that describes a runtime. A target that
-                you name must be able to run the model, and the model may use operators that
-                only this target has. Without one, the target is onnxruntime, with standard
-                operators only, and unsupported nodes are only a note.
+            target: The runtime to target: onnxruntime, onnxruntime-cpu, onnxruntime-cuda,
+                onnxruntime-directml, openvino, tensorrt, qnn, coreml, litert, onnx (any
+                conforming runtime), or a file that describes a runtime. A target that you name
+                must be able to run the model, and the model may use operators that only this
+                target has. Without one, the target is onnxruntime, with standard operators
+                only, and unsupported nodes are only a note.
             input: A value for an input: a .npy file, or a weight file with a single tensor
                 or one of this name; can be repeated.
             inputs: A file with values for inputs by name: .npz, .safetensors or another
@@ -433,11 +434,12 @@ class Convert(Command):
             state: How to treat buffers, parameters and inputs that the program writes to.
             emit_guards: Add a Boolean output that tells at run time whether the sizes of
                 the inputs satisfy the ranges and guards of the program.
-            target: The runtime to target: onnxruntime, onnxruntime-cpu, openvino, tensorrt,
-                onnx (any conforming runtime), or a file that describes a runtime. A target that
-                you name must be able to run the model, and the model may use operators that
-                only this target has. Without one, the target is onnxruntime, with standard
-                operators only, and unsupported nodes are only a note.
+            target: The runtime to target: onnxruntime, onnxruntime-cpu, onnxruntime-cuda,
+                onnxruntime-directml, openvino, tensorrt, qnn, coreml, litert, onnx (any
+                conforming runtime), or a file that describes a runtime. A target that you name
+                must be able to run the model, and the model may use operators that only this
+                target has. Without one, the target is onnxruntime, with standard operators
+                only, and unsupported nodes are only a note.
             no_verify: Do not run the model.
             verify: False is `no_verify=True`.
             require_verified: Fail if the model cannot be run or if there are no expected
@@ -814,6 +816,11 @@ class Legal(Command):
         *,
         opset: int | None = None,
         target: _Path | None = None,
+        probe: bool | None = None,
+        ort_library: _Path | None = None,
+        executor_option: str | Sequence[str] | None = None,
+        isolate: bool | None = None,
+        timeout: str | float | None = None,
         decompose: Literal["none", "core", "all"] | None = None,
         decompositions: _Path | Sequence[_Path] | None = None,
         allow: str | Sequence[str] | None = None,
@@ -843,11 +850,25 @@ class Legal(Command):
         Args:
             model: A .pt2 or .onnx file.
             opset: The opset to convert a program to.
-            target: The runtime to target: onnxruntime, onnxruntime-cpu, openvino, tensorrt,
-                onnx (any conforming runtime), or a file that describes a runtime. A target that
-                you name must be able to run the model, and the model may use operators that
-                only this target has. Without one, the target is onnxruntime, with standard
-                operators only, and unsupported nodes are only a note.
+            target: The runtime to target: onnxruntime, onnxruntime-cpu, onnxruntime-cuda,
+                onnxruntime-directml, openvino, tensorrt, qnn, coreml, litert, onnx (any
+                conforming runtime), or a file that describes a runtime. A target that you name
+                must be able to run the model, and the model may use operators that only this
+                target has. Without one, the target is onnxruntime, with standard operators
+                only, and unsupported nodes are only a note.
+            probe: Ask the runtime, which must be installed, about each node that the table
+                of the target does not decide. It is for targets that a plugin runs: openvino,
+                onnxruntime-cpu, and tables with a line `executor PLUGIN`.
+            ort_library: The ONNX Runtime library; by default, onnxport searches
+                ORT_DYLIB_PATH, the active Python's packages and system folders.
+            executor_option: An option for the runtime, such as `custom_ops=PATH` for a
+                library of custom operators, or `bytes=NUMBER`, `steps=NUMBER` and
+                `seconds=NUMBER` for the budgets of the evaluator; with several executors,
+                prefix it, as in `reference:bytes=NUMBER`; can be repeated.
+            isolate: Run the model in a separate process, so that a crash or hang is
+                reported and ends nothing else.
+            timeout: Time limit in seconds for loading the model and running all cases, and
+                for PyTorch to compute expected values (300 by default).
             decompose: Which calls to decompose into simpler ones.
             decompositions: A file of decompositions, which take precedence over those of
                 plugins; can be repeated.
@@ -1194,11 +1215,12 @@ class Package(Command):
             state: How to treat buffers, parameters and inputs that the program writes to.
             emit_guards: Add a Boolean output that tells at run time whether the sizes of
                 the inputs satisfy the ranges and guards of the program.
-            target: The runtime to target: onnxruntime, onnxruntime-cpu, openvino, tensorrt,
-                onnx (any conforming runtime), or a file that describes a runtime. A target that
-                you name must be able to run the model, and the model may use operators that
-                only this target has. Without one, the target is onnxruntime, with standard
-                operators only, and unsupported nodes are only a note.
+            target: The runtime to target: onnxruntime, onnxruntime-cpu, onnxruntime-cuda,
+                onnxruntime-directml, openvino, tensorrt, qnn, coreml, litert, onnx (any
+                conforming runtime), or a file that describes a runtime. A target that you name
+                must be able to run the model, and the model may use operators that only this
+                target has. Without one, the target is onnxruntime, with standard operators
+                only, and unsupported nodes are only a note.
             no_verify: Do not run the model.
             verify: False is `no_verify=True`.
             require_verified: Fail if the model cannot be run or if there are no expected
@@ -2058,11 +2080,11 @@ class OptimizeOptions(TypedDict, total=False):
     fold_budget: str | int | None
     """How many bytes constant folding may add per constant; 0 disables it."""
     target: _Path | None
-    """The runtime to target: onnxruntime, onnxruntime-cpu, openvino, tensorrt, onnx (any
-    conforming runtime), or a file that describes a runtime. A target that you name must be able
-    to run the model, and the model may use operators that only this target has. Without one,
-    the target is onnxruntime, with standard operators only, and unsupported nodes are only a
-    note."""
+    """The runtime to target: onnxruntime, onnxruntime-cpu, onnxruntime-cuda,
+    onnxruntime-directml, openvino, tensorrt, qnn, coreml, litert, onnx (any conforming
+    runtime), or a file that describes a runtime. A target that you name must be able to run the
+    model, and the model may use operators that only this target has. Without one, the target is
+    onnxruntime, with standard operators only, and unsupported nodes are only a note."""
     external_data: Literal["auto", "inline", "external", "reference"] | None
     """Where to store the weights."""
     shard_size: str | int | None

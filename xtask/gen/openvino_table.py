@@ -296,6 +296,7 @@ def main() -> None:
         f"date {options.date}",
         f"opset {openvino_probe.FIRST}-{newest}",
         "partial",
+        "executor openvino",
         *dict.fromkeys(narrowed()),
         *POLICY.splitlines(),
     ]

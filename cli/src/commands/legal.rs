@@ -30,6 +30,9 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     let Arguments { hosted: Hosted { request, plugins }, reports } = arguments;
     reports.check()?;
     let host = if request.uses_plugins() { plugins::host(plugins)? } else { Host::new(&[])? };
+    if request.probe {
+        plugins::prepare_for(&host, request.executor().as_deref(), &request.runtime);
+    }
     let Judged { legality, report } = request.run(&host, &mut progress.clone())?;
     let mut outcome = Outcome::text(text(&legality)).with("legal", &legality);
     let Counts { native, form, fallback, refused, unknown } = legality.counts;
@@ -44,7 +47,7 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     );
     outcome.report = report;
     outcome.refuse();
-    let model = Some(&*request.model).filter(|_| !request.uses_plugins());
+    let model = Some(&*request.model).filter(|_| !request.is_program());
     reports.write_model("legal", &request.model, model, &mut outcome)?;
     Ok(outcome)
 }

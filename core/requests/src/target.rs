@@ -16,8 +16,8 @@ use crate::value::as_text;
 #[derive(Args, Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default)]
 pub struct Targeting {
-    /// The runtime to target: onnxruntime, onnxruntime-cpu, openvino, tensorrt, onnx (any conforming runtime), or a file
-    /// that describes a runtime. A target that you name must be able to run the model, and the model may use operators that only this
+    /// The runtime to target: onnxruntime, onnxruntime-cpu, onnxruntime-cuda, onnxruntime-directml, openvino, tensorrt,
+    /// qnn, coreml, litert, onnx (any conforming runtime), or a file that describes a runtime. A target that you name must be able to run the model, and the model may use operators that only this
     /// target has. Without one, the target is onnxruntime, with standard operators only, and unsupported nodes are only
     /// a note
     #[arg(long, value_name = "NAME|FILE", value_hint = ValueHint::FilePath)]

@@ -6,6 +6,7 @@
 //! compute in a type that the target's table names, in order of preference. Else ONNX's own definition of the operator
 //! replaces it. Other nodes stay as they are and are reported: the model is right, but the target does not run it.
 
+mod built_in;
 mod condition;
 mod constant;
 mod definition;
@@ -34,8 +35,9 @@ use crate::sym::Symbols;
 use crate::tensor::DType;
 use crate::tidy;
 
+pub use built_in::BUILT_IN;
 pub use form::{Form, forms, older_forms};
-pub use target::{BUILT_IN, Target};
+pub use target::Target;
 
 use fit::{Support, Variables, Verdict};
 use form::{Plan, Site};

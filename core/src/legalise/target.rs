@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -10,16 +10,6 @@ use super::condition::Condition;
 use crate::diagnose::{Code, Diagnostic};
 use crate::files;
 use crate::tensor::DType;
-
-/// The names of the targets that come with the host.
-pub const BUILT_IN: &[&str] = &["onnx", "onnxruntime", "onnxruntime-cpu", "openvino", "tensorrt"];
-
-/// The table of ONNX Runtime.
-const OWN: &str = include_str!("targets/onnxruntime-cpu.txt");
-
-/// The tables of other runtimes, by their names.
-const OTHERS: &[(&str, &str)] =
-    &[("openvino", include_str!("targets/openvino.txt")), ("tensorrt", include_str!("targets/tensorrt.txt"))];
 
 /// The bytes that the file of a target may have.
 const LONGEST: u64 = 16 << 20;
@@ -121,6 +111,7 @@ impl OpKernels {
 /// source TEXT, date YYYY-MM-DD      where the table is from, and when it was made or published
 /// opset N or N-M                    the opsets of models that the table is about
 /// base NAME                         begins with a built-in table; own lines about an operator replace all of that table
+/// executor PLUGIN                   the plugin that runs models in this target, which `legal --probe` asks
 /// fallback NAME                     the built-in target that runs the nodes which this one does not
 /// partial                           versions of operators without a line are unknown instead of unsupported
 /// kernel OP VERSIONS VAR=TYPES …    it takes this version of the operator, or these: 13 or 7-12
@@ -137,57 +128,23 @@ impl OpKernels {
 /// Types are separated by commas; those of no tensor are not listed. `#` starts a comment.
 #[derive(Clone, Debug, Default)]
 pub struct Target {
-    name: String,
+    pub(super) name: String,
     version: String,
     provider: String,
     source: String,
     date: String,
     opsets: Option<(i64, i64)>,
     partial: bool,
+    pub(super) executor: Option<String>,
     fallback: Option<Arc<Target>>,
     operators: FxHashMap<String, Operator>,
     itself: Vec<(DType, DType)>,
     narrows: Vec<(DType, DType)>,
-    leave: Vec<DType>,
-    compute: Vec<(DType, DType)>,
+    pub(super) leave: Vec<DType>,
+    pub(super) compute: Vec<(DType, DType)>,
 }
 
 impl Target {
-    /// The target that comes with the host under this name.
-    pub fn named(name: &str) -> Option<Arc<Self>> {
-        match name {
-            "onnx" => Some(Arc::new(Self::unrestricted(name))),
-            "onnxruntime" => Some(Self::onnxruntime()),
-            "onnxruntime-cpu" => {
-                // No other provider helps out: bfloat16, which the CPU has few kernels for, is computed in float32.
-                let mut target = (*Self::onnxruntime()).clone();
-                name.clone_into(&mut target.name);
-                target.leave.clear();
-                target.compute.push((DType::BF16, DType::F32));
-                Some(Arc::new(target))
-            }
-            // The tables are made by scripts and a test reads every line.
-            _ => OTHERS
-                .iter()
-                .find(|(known, _)| *known == name)
-                .map(|(_, text)| Arc::new(Self::indexed(text).unwrap_or_else(|_| Self::unrestricted(name)))),
-        }
-    }
-
-    /// A target of this name that takes everything.
-    pub fn unrestricted(name: &str) -> Self {
-        Self { name: name.to_owned(), ..Self::default() }
-    }
-
-    /// ONNX Runtime. Types that its CPU provider lacks are computed in another type; bfloat16 is left to other providers.
-    pub fn onnxruntime() -> Arc<Self> {
-        static TABLE: LazyLock<Arc<Target>> = LazyLock::new(|| {
-            // The table is made by a script and a test reads every line.
-            Arc::new(Target::indexed(OWN).unwrap_or_default())
-        });
-        TABLE.clone()
-    }
-
     /// Reads the file of a target.
     ///
     /// # Errors
@@ -218,7 +175,7 @@ impl Target {
     }
 
     /// Reads everything except the lines about operators, which are read on demand.
-    fn indexed(text: &str) -> Result<Self, Diagnostic> {
+    pub(super) fn indexed(text: &str) -> Result<Self, Diagnostic> {
         let (mut target, mut own) = (Self::default(), FxHashSet::default());
         for (index, line) in text.lines().enumerate() {
             let Some(line) = line_of(line) else { continue };
@@ -271,10 +228,13 @@ impl Target {
                 let (first, last) = rest.trim().split_once('-').unwrap_or(("1", rest.trim()));
                 self.opsets = Some((first.parse().ok()?, last.parse().ok()?));
             }
+            "executor" => self.executor = Some(rest.trim().to_owned()),
             "fallback" => self.fallback = Some(Self::named(rest.trim())?),
             "base" if self.operators.is_empty() => {
                 let name = std::mem::take(&mut self.name);
-                *self = (*Self::named(rest.trim())?).clone();
+                // The runtime of the base is not that of this target.
+                let executor = self.executor.take();
+                *self = Self { executor, ..(*Self::named(rest.trim())?).clone() };
                 if !name.is_empty() {
                     self.name = name;
                 }
@@ -311,6 +271,11 @@ impl Target {
     /// The opsets of models that the table is about; `None` if it does not state them.
     pub fn opsets(&self) -> Option<(i64, i64)> {
         self.opsets
+    }
+
+    /// The plugin that runs models in this target.
+    pub fn executor(&self) -> Option<&str> {
+        self.executor.as_deref()
     }
 
     /// The target that runs the nodes which this one does not.

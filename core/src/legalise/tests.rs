@@ -1,3 +1,4 @@
+use super::built_in::OTHERS;
 use super::condition::{Condition, Test};
 use super::{BUILT_IN, Code, Target, form};
 use crate::tensor::DType;
@@ -5,8 +6,8 @@ use crate::tensor::DType;
 #[test]
 fn what_comes_with_the_host_can_be_read() {
     assert!(Target::parse(include_str!("targets/onnxruntime-cpu.txt")).is_ok());
-    for text in [include_str!("targets/openvino.txt"), include_str!("targets/tensorrt.txt")] {
-        let target = Target::parse(text).unwrap();
+    for (name, text) in OTHERS {
+        let target = Target::parse(text).unwrap_or_else(|found| panic!("{name}: {found}"));
         assert!(!target.source().is_empty() && !target.date().is_empty() && target.opsets().is_some());
     }
     assert!(BUILT_IN.iter().all(|name| Target::named(name).is_some_and(|t| t.name() == *name)));

@@ -79,7 +79,7 @@ pub fn cut(model: &Model, values: &[ValueId], border: &[(ValueId, &Computed)]) -
 }
 
 /// Removes unused inputs, with their defaults.
-fn drop_inputs(model: &mut Model) {
+pub(crate) fn drop_inputs(model: &mut Model) {
     let graph = &mut model.graph;
     let main = graph.main();
     let inputs = std::mem::take(&mut graph.blocks[main].inputs);

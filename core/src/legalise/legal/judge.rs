@@ -14,7 +14,7 @@ use crate::sym::Symbols;
 use crate::tensor::DType;
 
 /// The change for nodes that the target does not run in any form.
-const ELSEWHERE: &str = "compute it by other operators or in another type in this line, or name a `fallback` in a table of your own";
+pub(super) const ELSEWHERE: &str = "compute it by other operators or in another type in this line, or name a `fallback` in a table of your own";
 
 /// The change for nodes that the table does not decide.
 const TRY_IT: &str = "try the node in the runtime, and state the result in a table of your own (`base`)";

@@ -1,6 +1,7 @@
 //! Verdicts: how a target takes each node of a model, before anything is changed for it.
 
 mod judge;
+mod probe;
 mod report;
 
 use std::collections::BTreeMap;
@@ -9,6 +10,7 @@ use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+pub use self::probe::{Answer, Asking};
 use super::Target;
 use crate::diagnose::{Diagnostic, Frame, OriginId};
 use crate::inline::inline;
@@ -72,6 +74,9 @@ pub struct JudgedNode {
     pub change: Option<String>,
     #[serde(skip)]
     origin: Option<OriginId>,
+    /// The node, if it is one of the model's own graph.
+    #[serde(skip)]
+    id: Option<NodeId>,
 }
 
 /// A module, with the verdicts on its own nodes.
@@ -98,6 +103,8 @@ pub struct Legality {
     pub date: String,
     /// The opset of the model.
     pub opset: i64,
+    /// The runtime that was asked about nodes which the table does not decide.
+    pub asked: Option<String>,
     /// All verdicts.
     pub counts: Counts,
     /// The modules, in the order of their first nodes.
@@ -126,6 +133,23 @@ impl Counts {
 /// Judges each node of `model`, in which calls of local functions are inlined and missing types inferred. Returns the
 /// verdicts, and a diagnostic for each kind of node that the target refuses (an error) or that is unknown (a warning).
 pub fn legal(model: &mut Model, target: &Target) -> (Legality, Vec<Diagnostic>) {
+    judged(model, target, None)
+}
+
+/// Judges each node of `model`, as [`legal`] does, and asks the runtime about those that are unknown.
+pub fn legal_asking(
+    model: &mut Model,
+    target: &Target,
+    mut asking: Asking<'_>,
+) -> (Legality, Vec<Diagnostic>) {
+    judged(model, target, Some(&mut asking))
+}
+
+fn judged(
+    model: &mut Model,
+    target: &Target,
+    asking: Option<&mut Asking<'_>>,
+) -> (Legality, Vec<Diagnostic>) {
     inline(model, usize::MAX);
     let opset = model.opset();
     if model.origin.is_imported() && opset >= OLDEST_INFERRED {
@@ -134,12 +158,20 @@ pub fn legal(model: &mut Model, target: &Target) -> (Legality, Vec<Diagnostic>) 
     let mut nodes = Vec::new();
     let opsets: Vec<Vec<OpsetImport>> = model.functions.iter().map(|f| f.opsets(model).to_vec()).collect();
     let Model { graph, functions, symbols, opsets: own, .. } = &mut *model;
-    let mut site = Walk { symbols, target, found: &mut nodes };
+    let mut site = Walk { symbols, target, is_own: false, found: &mut nodes };
     // Functions that remain need other versions of operators than their callers.
     for (function, opsets) in functions.iter().zip(&opsets) {
         site.graph(&function.graph, opsets);
     }
+    site.is_own = true;
     site.graph(graph, own);
+    let asked = asking.map(|asking| {
+        probe::ask(model, &mut nodes, asking);
+        asking.runtime.to_owned()
+    });
+    for node in nodes.iter_mut().filter(|node| node.verdict != Verdict::Native) {
+        node.within = None;
+    }
     for node in &mut nodes {
         if let Some(origin) = node.origin.map(|id| model.origins.get(id)) {
             node.module = origin.module.to_string();
@@ -159,6 +191,7 @@ pub fn legal(model: &mut Model, target: &Target) -> (Legality, Vec<Diagnostic>) 
         source: target.source().to_owned(),
         date: target.date().to_owned(),
         opset,
+        asked,
         counts,
         modules: modules(model, &nodes),
         nodes,
@@ -170,6 +203,8 @@ pub fn legal(model: &mut Model, target: &Target) -> (Legality, Vec<Diagnostic>) 
 struct Walk<'a> {
     symbols: &'a mut Symbols,
     target: &'a Target,
+    /// Whether the graph is the model's own.
+    is_own: bool,
     found: &'a mut Vec<JudgedNode>,
 }
 
@@ -207,9 +242,10 @@ impl Walk<'_> {
             line: None,
             verdict,
             reason,
-            within: narrowed.filter(|_| verdict == Verdict::Native),
+            within: narrowed,
             change,
             origin: data.origin,
+            id: self.is_own.then_some(node),
         });
     }
 }

@@ -4,6 +4,7 @@
 
 mod dead;
 mod duplicates;
+mod inputs;
 mod layouts;
 mod names;
 
@@ -16,6 +17,7 @@ use crate::ir::{Function, Graph, Model};
 use crate::name::Name;
 
 pub use duplicates::constants;
+pub use inputs::drop_inputs;
 pub use layouts::layouts;
 pub use names::{folded, names, transposed, underived};
 

@@ -74,26 +74,8 @@ pub fn cut(model: &Model, values: &[ValueId], border: &[(ValueId, &Computed)]) -
     part.output_names = names.map(str::to_owned).collect();
     graph.set_outputs(main, values.iter().copied());
     tidy::model(&mut part);
-    drop_inputs(&mut part);
+    tidy::drop_inputs(&mut part);
     part
-}
-
-/// Removes unused inputs, with their defaults.
-pub(crate) fn drop_inputs(model: &mut Model) {
-    let graph = &mut model.graph;
-    let main = graph.main();
-    let inputs = std::mem::take(&mut graph.blocks[main].inputs);
-    let (read, unread): (Vec<ValueId>, Vec<ValueId>) =
-        inputs.into_iter().partition(|value| graph.is_read(*value));
-    for (at, value) in read.iter().enumerate() {
-        graph.values[*value].def = Def::Input(main, at as u32);
-    }
-    for value in &unread {
-        graph.values[*value].def = Def::Gone;
-    }
-    let gone: FxHashSet<ValueId> = unread.into_iter().collect();
-    graph.defaults.retain(|default| !gone.contains(&default.value));
-    graph.blocks[main].inputs = read;
 }
 
 fn type_of(value: &Computed) -> Type {

@@ -23,7 +23,6 @@ use crate::compare::Difference;
 use crate::diff::NodeSite;
 use crate::tensor::DType;
 
-pub(crate) use cut::drop_inputs;
 pub use cut::{bound, cut};
 pub use growth::{FLOOR, GROWTH, unit};
 pub use places::{Tap, Taps};

@@ -5,7 +5,7 @@ use rustc_hash::FxHashSet;
 use super::judge::ELSEWHERE;
 use super::{JudgedNode, Verdict};
 use crate::ir::{Def, Graph, Model, ModelOrigin, NodeId, Type, ValueId};
-use crate::{taps, tidy};
+use crate::tidy;
 
 /// How many nodes are followed from an input to the constants that it is computed from.
 const FOLLOWED: usize = 64;
@@ -124,7 +124,7 @@ fn alone(model: &Model, node: NodeId) -> Option<Model> {
     part.output_names = (0..outputs.len()).map(|at| format!("probe.output.{at}")).collect();
     graph.set_outputs(main, outputs);
     tidy::model(&mut part);
-    taps::drop_inputs(&mut part);
+    tidy::drop_inputs(&mut part);
     Some(part)
 }
 

@@ -119,7 +119,8 @@ def test_a_compiled_model_is_verified_later(tmp_path: Path) -> None:
     archive, model = converted(image_model(), tmp_path)
     code, said = run("convert", archive, "-o", model, "--backend", "openvino")
     assert code == 0, said["diagnostics"]
-    assert said["verification"]["cases"] == [], "the CPU provider does not run regions"
+    assert "verification" not in said
+    assert said["not_verified"], "the CPU provider does not run regions"
     code, said = run("verify", model, "--against", archive, *BACKEND[2:])
     assert code == 0, said["diagnostics"]
     code, said = run("verify", model, "--against", archive, "--executor", "openvino")

@@ -80,7 +80,7 @@ impl OpenVinoSession {
     }
 }
 
-/// Fails for a model with compiled regions: OpenVINO gives it results, and they are wrong.
+/// Fails for a model with compiled regions, whose operator OpenVINO does not know.
 fn refuse_compiled(file: &OnnxFile) -> Result<(), Failure> {
     if !file.op_counts().keys().any(|(_, operator)| operator == "EPContext") {
         return Ok(());

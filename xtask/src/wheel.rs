@@ -8,8 +8,8 @@ use crate::step::Steps;
 use crate::target;
 use crate::test::PROFILE;
 
-/// The most bytes that the wheel may have.
-const MOST: u64 = 20 << 20;
+/// The most bytes that the wheel may have as it is tested: code that is not optimized is larger than what is shipped.
+const MOST: u64 = 24 << 20;
 
 /// Importing the package loads nothing that a user of the command does not need.
 const IMPORT: &str = "import sys, onnxport\n\

@@ -47,7 +47,8 @@ impl Running<'_> {
         }
     }
 
-    /// Fixes the names of the values at the borders of regions that become `EPContext` nodes.
+    /// Fixes the names of the values at the borders of regions that become `EPContext` nodes, whose blobs may refer to them. Other
+    /// nodes refer to values by position, and leave names to the writer.
     fn settle_names(&mut self) {
         let mut values = Vec::new();
         for region in &self.regions {

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use super::places::reads;
-use crate::ir::{Def, Model, ModelOrigin, NodeId, Shape, Type, ValueId};
+use crate::ir::{Def, Model, NodeId, Shape, Type, ValueId};
 use crate::run::Computed;
 use crate::sym::Dim;
 use crate::tidy;
@@ -47,13 +47,7 @@ pub fn bound(
 /// model with an input for each border value that is computed in `model`, with the value's name, beside the inputs of
 /// `model` that it still reads. Its outputs are `values`.
 pub fn cut(model: &Model, values: &[ValueId], border: &[(ValueId, &Computed)]) -> Model {
-    let mut part = model.clone();
-    part.states.clear();
-    part.metadata.clear();
-    part.artefacts.clear();
-    if let ModelOrigin::Imported(header) = &mut part.origin {
-        header.training.clear();
-    }
+    let mut part = model.to_part();
     let graph = &mut part.graph;
     let main = graph.main();
     for (value, given) in border {

@@ -1,5 +1,5 @@
-//! Inputs whose elements are positions in another tensor: token ids, rows to select. What operators read as positions
-//! stands in the `index` facts of their schemas.
+//! Inputs whose elements are positions in another tensor: token ids, rows to select. The `index` facts of schemas state the
+//! arguments that operators read as positions.
 
 use rustc_hash::FxHashMap;
 

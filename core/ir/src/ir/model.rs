@@ -131,6 +131,19 @@ impl ModelOrigin {
 }
 
 impl Model {
+    /// A copy to cut a part from: without states, metadata, files of plugins and training graphs, which are about the whole.
+    #[must_use]
+    pub fn to_part(&self) -> Self {
+        let mut part = self.clone();
+        part.states.clear();
+        part.metadata.clear();
+        part.artefacts.clear();
+        if let ModelOrigin::Imported(header) = &mut part.origin {
+            header.training.clear();
+        }
+        part
+    }
+
     /// The version of ONNX's own operator set.
     pub fn opset(&self) -> i64 {
         version(&self.opsets)

@@ -4,7 +4,7 @@ use rustc_hash::FxHashSet;
 
 use super::judge::ELSEWHERE;
 use super::{JudgedNode, Verdict};
-use crate::ir::{Def, Graph, Model, ModelOrigin, NodeId, Type, ValueId};
+use crate::ir::{Def, Graph, Model, NodeId, Type, ValueId};
 use crate::tidy;
 
 /// How many nodes are followed from an input to the constants that it is computed from.
@@ -100,13 +100,7 @@ fn alone(model: &Model, node: NodeId) -> Option<Model> {
     let all = || data.outputs.iter().flatten().copied();
     let read: Vec<ValueId> = all().filter(|value| model.graph.is_read(*value)).collect();
     let outputs = if read.is_empty() { all().collect() } else { read };
-    let mut part = model.clone();
-    part.states.clear();
-    part.metadata.clear();
-    part.artefacts.clear();
-    if let ModelOrigin::Imported(header) = &mut part.origin {
-        header.training.clear();
-    }
+    let mut part = model.to_part();
     let graph = &mut part.graph;
     let main = graph.main();
     let mut inputs: Vec<ValueId> = computed.into_iter().collect();

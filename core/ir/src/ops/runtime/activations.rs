@@ -4,7 +4,7 @@ use super::op;
 use crate::op::microsoft;
 use crate::ops::activation::{relu, sigmoid, softplus};
 use crate::ops::call::{Call, one};
-use crate::ops::error::unsupported;
+use crate::ops::error::{invalid, unsupported};
 use crate::ops::infer::broadcast;
 use crate::ops::map::Arithmetic;
 use crate::ops::{Op, Res, Tensor, Value, activation, map};
@@ -46,6 +46,10 @@ pub(super) fn each(x: &Tensor, f: impl Fn(f64) -> f64) -> Res<Tensor> {
 /// The activation that the attribute `activation` of a fused node names, with these parameters.
 pub(super) fn fused(c: &Call<'_>, parameters: [Option<f64>; 2]) -> Res<Box<dyn Fn(f64) -> f64>> {
     let [alpha, beta] = parameters;
+    let needed = |parameter: Option<f64>| match parameter {
+        Some(parameter) => Ok(parameter),
+        None => invalid!("the fused activation lacks a parameter"),
+    };
     Ok(match c.text_if_any("activation") {
         None | Some("") => Box::new(|x| x),
         Some("Relu") => Box::new(relu),
@@ -53,15 +57,15 @@ pub(super) fn fused(c: &Call<'_>, parameters: [Option<f64>; 2]) -> Res<Box<dyn F
         Some("Softplus") => Box::new(softplus),
         Some("Tanh") => Box::new(f64::tanh),
         Some("LeakyRelu") => {
-            let alpha = alpha.unwrap_or(0.01);
+            let alpha = needed(alpha)?;
             Box::new(move |x| if x < 0.0 { alpha * x } else { x })
         }
         Some("HardSigmoid") => {
-            let (alpha, beta) = (alpha.unwrap_or(0.2), beta.unwrap_or(0.5));
+            let (alpha, beta) = (needed(alpha)?, needed(beta)?);
             Box::new(move |x| (alpha * x + beta).clamp(0.0, 1.0))
         }
         Some("Clip") => {
-            let (low, high) = (alpha.unwrap_or(f64::NEG_INFINITY), beta.unwrap_or(f64::INFINITY));
+            let (low, high) = (needed(alpha)?, needed(beta)?);
             Box::new(move |x| x.max(low).min(high))
         }
         Some(other) => return unsupported!("the activation `{other}`"),

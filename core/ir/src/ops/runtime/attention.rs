@@ -12,21 +12,16 @@ use crate::ops::infer::cx::{Cx, Shapes};
 use crate::sym::Dim;
 
 pub(in crate::ops) const OPS: &[Op] = &[
-    op(microsoft::Attention).infer(|cx| packed(cx, Packed { past: 4 })),
+    op(microsoft::Attention).infer(|cx| packed(cx, 4)),
     op(microsoft::GroupQueryAttention).infer(grouped),
     op(microsoft::MoE).infer(broadcast::same),
     op(microsoft::MultiHeadAttention).infer(multi_head),
-    op(microsoft::QAttention).infer(|cx| packed(cx, Packed { past: 8 })),
+    op(microsoft::QAttention).infer(|cx| packed(cx, 8)),
     op(microsoft::QMoE).infer(broadcast::same),
     op(microsoft::RotaryEmbedding).infer(broadcast::same).eval(rotary_by_position),
 ];
 
-/// The position of the cache of a form whose projections are one weight.
-struct Packed {
-    past: usize,
-}
-
-/// The length of the keys with those of a cache `[batch, heads, length, size]`, whose length is `axis`.
+/// The length of the keys together with those of the cache at input `past`, which is the size of its axis `axis`.
 fn total(cx: &mut Cx<'_>, past: usize, axis: usize, length: Option<Dim>) -> Option<Dim> {
     match cx.input(past) {
         None => length,
@@ -40,8 +35,8 @@ fn head(cx: &mut Cx<'_>, hidden: Option<Dim>, heads: i64) -> Option<Dim> {
     Some(cx.symbols.floor_div(hidden?, Dim::Const(heads)))
 }
 
-/// `[batch, length, input]` and weights `[input, queries + keys + values]`.
-fn packed(cx: &mut Cx<'_>, form: Packed) -> Option<Shapes> {
+/// Attention of `[batch, length, input]` by weights `[input, queries + keys + values]`; the cache is the input `past`.
+fn packed(cx: &mut Cx<'_>, past: usize) -> Option<Shapes> {
     cx.rank(0, 3)?;
     let [batch, length, _] = cx.dims(0)? else { return None };
     let heads = cx.int("num_heads")?;
@@ -55,13 +50,13 @@ fn packed(cx: &mut Cx<'_>, form: Packed) -> Option<Shapes> {
     if cx.flag("past_present_share_buffer") != Some(false) {
         return Some(smallvec![out]);
     }
-    let keys = total(cx, form.past, 3, *length);
+    let keys = total(cx, past, 3, *length);
     let size = head(cx, hidden, heads);
     let present = smallvec![Some(Dim::Const(2)), *batch, Some(Dim::Const(heads)), keys, size];
     Some(smallvec![out, Shape::Ranked(present)])
 }
 
-/// Queries, keys and values `[batch, length, hidden]`, each of its own; other layouts are unknown.
+/// Separate queries, keys and values `[batch, length, hidden]`; results of other layouts are not inferred.
 fn multi_head(cx: &mut Cx<'_>) -> Option<Shapes> {
     let heads = cx.int("num_heads")?;
     let ([batch, length, hidden], [_, key_length, _], [_, _, value_hidden]) =

@@ -15,8 +15,8 @@ use crate::sym::Dim;
 use crate::tensor::DType;
 
 pub(in crate::ops) const OPS: &[Op] = &[
-    op(microsoft::EmbedLayerNormalization).infer(|cx| embedded(cx, 2)),
-    op(microsoft::QEmbedLayerNormalization).infer(|cx| embedded(cx, 2)),
+    op(microsoft::EmbedLayerNormalization).infer(embedded),
+    op(microsoft::QEmbedLayerNormalization).infer(embedded),
     op(microsoft::SkipLayerNormalization)
         .dtypes(statistics)
         .infer(skipped)
@@ -94,10 +94,10 @@ fn skipped(cx: &mut Cx<'_>) -> Option<Shapes> {
     Some(smallvec![all.clone(), reduced.clone(), reduced, all])
 }
 
-/// Rows of the table `words` for each of the ids, and how many of a line are not padding.
-fn embedded(cx: &mut Cx<'_>, words: usize) -> Option<Shapes> {
+/// A row of the table at input 2 for each id, and the number of ids before the padding.
+fn embedded(cx: &mut Cx<'_>) -> Option<Shapes> {
     cx.rank(0, 2)?;
     let [batch, length] = cx.dims(0)? else { return None };
-    let all = Shape::Ranked(smallvec![*batch, *length, cx.dim(words, 1)]);
+    let all = Shape::Ranked(smallvec![*batch, *length, cx.dim(2, 1)]);
     Some(smallvec![all.clone(), Shape::Ranked(smallvec![*batch]), all])
 }

@@ -1,6 +1,6 @@
 //! Products of matrices and convolutions, fused with their neighbours or with packed weights.
 
-#![expect(clippy::arithmetic_side_effects, reason = "indices into tensors whose extents were counted")]
+#![expect(clippy::arithmetic_side_effects, reason = "indices into tensors whose sizes were counted")]
 
 use super::activations::{biased, each, fused, only};
 use super::op;

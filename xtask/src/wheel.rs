@@ -16,6 +16,11 @@ const IMPORT: &str = "import sys, onnxport\n\
     found = {'torch', 'numpy', 'onnx'} & sys.modules.keys()\n\
     assert not found, found";
 
+/// The command states its build: wheels have the plugin for GPUs.
+const VERSION: &str = "import json, subprocess, sys\n\
+    said = json.loads(subprocess.check_output([sys.argv[1], '--version', '--json']))\n\
+    assert said['features'] == ['cuda'], said";
+
 /// Builds the wheel with the environment's maturin, and tries it. `python` is the interpreter of the environment.
 pub(crate) fn steps(root: &Path, python: &Path, steps: &mut Steps) {
     let folder = target().join("wheel");
@@ -53,7 +58,7 @@ pub(crate) fn steps(root: &Path, python: &Path, steps: &mut Steps) {
         command.args(arguments).current_dir(&fresh).env_remove("PYTHONPATH").env_remove("VIRTUAL_ENV");
         command
     };
-    steps.check("onnxport --version", &mut in_fresh(&script, &["--version"]));
+    steps.check("onnxport --version", in_fresh(&own, &["-c", VERSION]).arg(&script));
     let program = root.join("examples/mlp/mlp.pt2");
     let mut convert = in_fresh(&script, &["convert"]);
     convert.arg(program).args(["-o", "mlp.onnx", "--executor", "reference", "--quiet"]);

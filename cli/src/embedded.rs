@@ -33,6 +33,7 @@ use crate::options;
 use crate::outcome::{CommandResult, Outcome};
 use crate::plugins;
 use crate::progress::{Progress, Watch};
+use crate::sandbox;
 
 /// Runs the command `name`, such as `optimize` or `weights bind`, with the arguments and options of the JSON object
 /// `options`, and returns its outcome. The holder of `watch` can observe the progress, and cancel the work.
@@ -186,7 +187,9 @@ fn request<R: Args + JsonSchema + DeserializeOwned>(
     let (global, own): (Map<_, _>, Map<_, _>) =
         object.clone().into_iter().partition(|(key, _)| is_global(key));
     let request = object::read(name, &own)?;
-    object::read::<Global>(name, &global)?;
+    if object::read::<Global>(name, &global)?.sandbox {
+        return Err(sandbox::embedded());
+    }
     Ok(request)
 }
 

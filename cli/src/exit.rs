@@ -59,6 +59,7 @@ impl Exit {
             Code::CONFIG_VALUE,
             Code::CONFIG_TRUST,
             Code::CONFIG_PRESET,
+            Code::SANDBOX,
             Code::RUN_INPUT,
             Code::LOWER_OPSET,
             Code::LOWER_NAME,

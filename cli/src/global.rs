@@ -27,6 +27,9 @@ pub(crate) struct Global {
     /// Time limit for one plugin call, in seconds; does not apply to running a model
     #[arg(long, global = true, value_name = "SECONDS", help_heading = "Plugins")]
     pub plugin_timeout: Option<Seconds>,
+    /// Confine the process: it reads its inputs, writes into the folders of its outputs, and has no network (Linux 6.2)
+    #[arg(long, global = true, help_heading = "Security")]
+    pub sandbox: bool,
 }
 
 /// When to use colours.

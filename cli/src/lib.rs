@@ -29,6 +29,7 @@ mod precision;
 mod process;
 mod progress;
 mod render;
+mod sandbox;
 mod signals;
 mod sizes;
 mod target;

@@ -17,7 +17,7 @@ use crate::exit::Exit;
 use crate::global::Color;
 use crate::outcome::{CommandResult, Outcome};
 use crate::progress::Progress;
-use crate::{crash, dispatch, ending, render, signals, truncated, usage};
+use crate::{crash, dispatch, ending, render, sandbox, signals, truncated, usage};
 
 /// The location of the last panic; the hook stores it instead of printing.
 static PANIC: Mutex<Option<String>> = Mutex::new(None);
@@ -62,6 +62,13 @@ fn run(arguments: Vec<OsString>) -> Exit {
         let outcome = Outcome::from(problem);
         return render::exit(&render::print(command.name(), &outcome, global), &outcome);
     }
+    // Before any other thread starts.
+    if global.sandbox
+        && let Err(problem) = sandbox::enter(&arguments)
+    {
+        let outcome = Outcome::from(problem);
+        return render::exit(&render::print(command.name(), &outcome, global), &outcome);
+    }
     crash::report(Exit::Internal as u8);
     log::show(match global.verbose {
         0 => Level::Warnings,
@@ -90,6 +97,7 @@ fn run(arguments: Vec<OsString>) -> Exit {
     };
     joined.describe(&mut outcome);
     let exit = render::exit(&render::print(name, &outcome, global), &outcome);
+    sandbox::clean();
     if is_abandoned {
         ending::leave(exit);
     }

@@ -41,6 +41,7 @@ class Bench(Command):
         verbose: int | None = None,
         color: Literal["auto", "always", "never"] | None = None,
         plugin_timeout: str | float | None = None,
+        sandbox: bool | None = None,
         config: _Path | bool | None = None,
         no_config: bool | None = None,
         preset: str | None = None,
@@ -88,6 +89,8 @@ class Bench(Command):
             color: When to use colours.
             plugin_timeout: Time limit for one plugin call, in seconds; does not apply to
                 running a model.
+            sandbox: Confine the process: it reads its inputs, writes into the folders of
+                its outputs, and has no network (Linux 6.2).
             config: Read options from this file instead of the nearest onnxport.toml in the
                 working directory or its parents, up to the root of the repository. Also read
                 from `ONNXPORT_CONFIG`.
@@ -136,6 +139,7 @@ class Bisect(Command):
         verbose: int | None = None,
         color: Literal["auto", "always", "never"] | None = None,
         plugin_timeout: str | float | None = None,
+        sandbox: bool | None = None,
         config: _Path | bool | None = None,
         no_config: bool | None = None,
         preset: str | None = None,
@@ -214,6 +218,8 @@ class Bisect(Command):
             color: When to use colours.
             plugin_timeout: Time limit for one plugin call, in seconds; does not apply to
                 running a model.
+            sandbox: Confine the process: it reads its inputs, writes into the folders of
+                its outputs, and has no network (Linux 6.2).
             config: Read options from this file instead of the nearest onnxport.toml in the
                 working directory or its parents, up to the root of the repository. Also read
                 from `ONNXPORT_CONFIG`.
@@ -251,6 +257,7 @@ class Check(Command):
         verbose: int | None = None,
         color: Literal["auto", "always", "never"] | None = None,
         plugin_timeout: str | float | None = None,
+        sandbox: bool | None = None,
         config: _Path | bool | None = None,
         no_config: bool | None = None,
         preset: str | None = None,
@@ -296,6 +303,8 @@ class Check(Command):
             color: When to use colours.
             plugin_timeout: Time limit for one plugin call, in seconds; does not apply to
                 running a model.
+            sandbox: Confine the process: it reads its inputs, writes into the folders of
+                its outputs, and has no network (Linux 6.2).
             config: Read options from this file instead of the nearest onnxport.toml in the
                 working directory or its parents, up to the root of the repository. Also read
                 from `ONNXPORT_CONFIG`.
@@ -399,6 +408,7 @@ class Convert(Command):
         verbose: int | None = None,
         color: Literal["auto", "always", "never"] | None = None,
         plugin_timeout: str | float | None = None,
+        sandbox: bool | None = None,
         config: _Path | bool | None = None,
         no_config: bool | None = None,
         preset: str | None = None,
@@ -567,6 +577,8 @@ class Convert(Command):
             color: When to use colours.
             plugin_timeout: Time limit for one plugin call, in seconds; does not apply to
                 running a model.
+            sandbox: Confine the process: it reads its inputs, writes into the folders of
+                its outputs, and has no network (Linux 6.2).
             config: Read options from this file instead of the nearest onnxport.toml in the
                 working directory or its parents, up to the root of the repository. Also read
                 from `ONNXPORT_CONFIG`.
@@ -607,6 +619,7 @@ class Diff(Command):
         verbose: int | None = None,
         color: Literal["auto", "always", "never"] | None = None,
         plugin_timeout: str | float | None = None,
+        sandbox: bool | None = None,
         config: _Path | bool | None = None,
         no_config: bool | None = None,
         preset: str | None = None,
@@ -660,6 +673,8 @@ class Diff(Command):
             color: When to use colours.
             plugin_timeout: Time limit for one plugin call, in seconds; does not apply to
                 running a model.
+            sandbox: Confine the process: it reads its inputs, writes into the folders of
+                its outputs, and has no network (Linux 6.2).
             config: Read options from this file instead of the nearest onnxport.toml in the
                 working directory or its parents, up to the root of the repository. Also read
                 from `ONNXPORT_CONFIG`.
@@ -692,6 +707,7 @@ class Draw(Command):
         verbose: int | None = None,
         color: Literal["auto", "always", "never"] | None = None,
         plugin_timeout: str | float | None = None,
+        sandbox: bool | None = None,
         config: _Path | bool | None = None,
         no_config: bool | None = None,
         preset: str | None = None,
@@ -728,6 +744,8 @@ class Draw(Command):
             color: When to use colours.
             plugin_timeout: Time limit for one plugin call, in seconds; does not apply to
                 running a model.
+            sandbox: Confine the process: it reads its inputs, writes into the folders of
+                its outputs, and has no network (Linux 6.2).
             config: Read options from this file instead of the nearest onnxport.toml in the
                 working directory or its parents, up to the root of the repository. Also read
                 from `ONNXPORT_CONFIG`.
@@ -760,6 +778,7 @@ class Inspect(Command):
         verbose: int | None = None,
         color: Literal["auto", "always", "never"] | None = None,
         plugin_timeout: str | float | None = None,
+        sandbox: bool | None = None,
         config: _Path | bool | None = None,
         no_config: bool | None = None,
         preset: str | None = None,
@@ -798,6 +817,8 @@ class Inspect(Command):
             color: When to use colours.
             plugin_timeout: Time limit for one plugin call, in seconds; does not apply to
                 running a model.
+            sandbox: Confine the process: it reads its inputs, writes into the folders of
+                its outputs, and has no network (Linux 6.2).
             config: Read options from this file instead of the nearest onnxport.toml in the
                 working directory or its parents, up to the root of the repository. Also read
                 from `ONNXPORT_CONFIG`.
@@ -839,6 +860,7 @@ class Legal(Command):
         verbose: int | None = None,
         color: Literal["auto", "always", "never"] | None = None,
         plugin_timeout: str | float | None = None,
+        sandbox: bool | None = None,
         config: _Path | bool | None = None,
         no_config: bool | None = None,
         preset: str | None = None,
@@ -899,6 +921,8 @@ class Legal(Command):
             color: When to use colours.
             plugin_timeout: Time limit for one plugin call, in seconds; does not apply to
                 running a model.
+            sandbox: Confine the process: it reads its inputs, writes into the folders of
+                its outputs, and has no network (Linux 6.2).
             config: Read options from this file instead of the nearest onnxport.toml in the
                 working directory or its parents, up to the root of the repository. Also read
                 from `ONNXPORT_CONFIG`.
@@ -950,6 +974,7 @@ class Llm(Command):
         verbose: int | None = None,
         color: Literal["auto", "always", "never"] | None = None,
         plugin_timeout: str | float | None = None,
+        sandbox: bool | None = None,
         config: _Path | bool | None = None,
         no_config: bool | None = None,
         preset: str | None = None,
@@ -1027,6 +1052,8 @@ class Llm(Command):
             color: When to use colours.
             plugin_timeout: Time limit for one plugin call, in seconds; does not apply to
                 running a model.
+            sandbox: Confine the process: it reads its inputs, writes into the folders of
+                its outputs, and has no network (Linux 6.2).
             config: Read options from this file instead of the nearest onnxport.toml in the
                 working directory or its parents, up to the root of the repository. Also read
                 from `ONNXPORT_CONFIG`.
@@ -1055,6 +1082,7 @@ class Ops(Command):
         verbose: int | None = None,
         color: Literal["auto", "always", "never"] | None = None,
         plugin_timeout: str | float | None = None,
+        sandbox: bool | None = None,
         config: _Path | bool | None = None,
         no_config: bool | None = None,
         preset: str | None = None,
@@ -1085,6 +1113,8 @@ class Ops(Command):
             color: When to use colours.
             plugin_timeout: Time limit for one plugin call, in seconds; does not apply to
                 running a model.
+            sandbox: Confine the process: it reads its inputs, writes into the folders of
+                its outputs, and has no network (Linux 6.2).
             config: Read options from this file instead of the nearest onnxport.toml in the
                 working directory or its parents, up to the root of the repository. Also read
                 from `ONNXPORT_CONFIG`.
@@ -1181,6 +1211,7 @@ class Package(Command):
         verbose: int | None = None,
         color: Literal["auto", "always", "never"] | None = None,
         plugin_timeout: str | float | None = None,
+        sandbox: bool | None = None,
         config: _Path | bool | None = None,
         no_config: bool | None = None,
         preset: str | None = None,
@@ -1340,6 +1371,8 @@ class Package(Command):
             color: When to use colours.
             plugin_timeout: Time limit for one plugin call, in seconds; does not apply to
                 running a model.
+            sandbox: Confine the process: it reads its inputs, writes into the folders of
+                its outputs, and has no network (Linux 6.2).
             config: Read options from this file instead of the nearest onnxport.toml in the
                 working directory or its parents, up to the root of the repository. Also read
                 from `ONNXPORT_CONFIG`.
@@ -1363,6 +1396,7 @@ class PluginCheck(Command):
         verbose: int | None = None,
         color: Literal["auto", "always", "never"] | None = None,
         plugin_timeout: str | float | None = None,
+        sandbox: bool | None = None,
         config: _Path | bool | None = None,
         no_config: bool | None = None,
         preset: str | None = None,
@@ -1382,6 +1416,8 @@ class PluginCheck(Command):
             color: When to use colours.
             plugin_timeout: Time limit for one plugin call, in seconds; does not apply to
                 running a model.
+            sandbox: Confine the process: it reads its inputs, writes into the folders of
+                its outputs, and has no network (Linux 6.2).
             config: Read options from this file instead of the nearest onnxport.toml in the
                 working directory or its parents, up to the root of the repository. Also read
                 from `ONNXPORT_CONFIG`.
@@ -1403,6 +1439,7 @@ class PluginInfo(Command):
         verbose: int | None = None,
         color: Literal["auto", "always", "never"] | None = None,
         plugin_timeout: str | float | None = None,
+        sandbox: bool | None = None,
         config: _Path | bool | None = None,
         no_config: bool | None = None,
         preset: str | None = None,
@@ -1420,6 +1457,8 @@ class PluginInfo(Command):
             color: When to use colours.
             plugin_timeout: Time limit for one plugin call, in seconds; does not apply to
                 running a model.
+            sandbox: Confine the process: it reads its inputs, writes into the folders of
+                its outputs, and has no network (Linux 6.2).
             config: Read options from this file instead of the nearest onnxport.toml in the
                 working directory or its parents, up to the root of the repository. Also read
                 from `ONNXPORT_CONFIG`.
@@ -1446,6 +1485,7 @@ class PluginList(Command):
         verbose: int | None = None,
         color: Literal["auto", "always", "never"] | None = None,
         plugin_timeout: str | float | None = None,
+        sandbox: bool | None = None,
         config: _Path | bool | None = None,
         no_config: bool | None = None,
         preset: str | None = None,
@@ -1473,6 +1513,8 @@ class PluginList(Command):
             color: When to use colours.
             plugin_timeout: Time limit for one plugin call, in seconds; does not apply to
                 running a model.
+            sandbox: Confine the process: it reads its inputs, writes into the folders of
+                its outputs, and has no network (Linux 6.2).
             config: Read options from this file instead of the nearest onnxport.toml in the
                 working directory or its parents, up to the root of the repository. Also read
                 from `ONNXPORT_CONFIG`.
@@ -1497,6 +1539,7 @@ class PluginNew(Command):
         verbose: int | None = None,
         color: Literal["auto", "always", "never"] | None = None,
         plugin_timeout: str | float | None = None,
+        sandbox: bool | None = None,
         config: _Path | bool | None = None,
         no_config: bool | None = None,
         preset: str | None = None,
@@ -1519,6 +1562,8 @@ class PluginNew(Command):
             color: When to use colours.
             plugin_timeout: Time limit for one plugin call, in seconds; does not apply to
                 running a model.
+            sandbox: Confine the process: it reads its inputs, writes into the folders of
+                its outputs, and has no network (Linux 6.2).
             config: Read options from this file instead of the nearest onnxport.toml in the
                 working directory or its parents, up to the root of the repository. Also read
                 from `ONNXPORT_CONFIG`.
@@ -1561,6 +1606,7 @@ class Profile(Command):
         verbose: int | None = None,
         color: Literal["auto", "always", "never"] | None = None,
         plugin_timeout: str | float | None = None,
+        sandbox: bool | None = None,
         config: _Path | bool | None = None,
         no_config: bool | None = None,
         preset: str | None = None,
@@ -1619,6 +1665,8 @@ class Profile(Command):
             color: When to use colours.
             plugin_timeout: Time limit for one plugin call, in seconds; does not apply to
                 running a model.
+            sandbox: Confine the process: it reads its inputs, writes into the folders of
+                its outputs, and has no network (Linux 6.2).
             config: Read options from this file instead of the nearest onnxport.toml in the
                 working directory or its parents, up to the root of the repository. Also read
                 from `ONNXPORT_CONFIG`.
@@ -1642,6 +1690,7 @@ class Report(Command):
         verbose: int | None = None,
         color: Literal["auto", "always", "never"] | None = None,
         plugin_timeout: str | float | None = None,
+        sandbox: bool | None = None,
         config: _Path | bool | None = None,
         no_config: bool | None = None,
         preset: str | None = None,
@@ -1662,6 +1711,8 @@ class Report(Command):
             color: When to use colours.
             plugin_timeout: Time limit for one plugin call, in seconds; does not apply to
                 running a model.
+            sandbox: Confine the process: it reads its inputs, writes into the folders of
+                its outputs, and has no network (Linux 6.2).
             config: Read options from this file instead of the nearest onnxport.toml in the
                 working directory or its parents, up to the root of the repository. Also read
                 from `ONNXPORT_CONFIG`.
@@ -1689,6 +1740,7 @@ class Rules(Command):
         verbose: int | None = None,
         color: Literal["auto", "always", "never"] | None = None,
         plugin_timeout: str | float | None = None,
+        sandbox: bool | None = None,
         config: _Path | bool | None = None,
         no_config: bool | None = None,
         preset: str | None = None,
@@ -1717,6 +1769,8 @@ class Rules(Command):
             color: When to use colours.
             plugin_timeout: Time limit for one plugin call, in seconds; does not apply to
                 running a model.
+            sandbox: Confine the process: it reads its inputs, writes into the folders of
+                its outputs, and has no network (Linux 6.2).
             config: Read options from this file instead of the nearest onnxport.toml in the
                 working directory or its parents, up to the root of the repository. Also read
                 from `ONNXPORT_CONFIG`.
@@ -1755,6 +1809,7 @@ class Run(Command):
         verbose: int | None = None,
         color: Literal["auto", "always", "never"] | None = None,
         plugin_timeout: str | float | None = None,
+        sandbox: bool | None = None,
         config: _Path | bool | None = None,
         no_config: bool | None = None,
         preset: str | None = None,
@@ -1806,6 +1861,8 @@ class Run(Command):
             color: When to use colours.
             plugin_timeout: Time limit for one plugin call, in seconds; does not apply to
                 running a model.
+            sandbox: Confine the process: it reads its inputs, writes into the folders of
+                its outputs, and has no network (Linux 6.2).
             config: Read options from this file instead of the nearest onnxport.toml in the
                 working directory or its parents, up to the root of the repository. Also read
                 from `ONNXPORT_CONFIG`.
@@ -1853,6 +1910,7 @@ class Verify(Command):
         verbose: int | None = None,
         color: Literal["auto", "always", "never"] | None = None,
         plugin_timeout: str | float | None = None,
+        sandbox: bool | None = None,
         config: _Path | bool | None = None,
         no_config: bool | None = None,
         preset: str | None = None,
@@ -1927,6 +1985,8 @@ class Verify(Command):
             color: When to use colours.
             plugin_timeout: Time limit for one plugin call, in seconds; does not apply to
                 running a model.
+            sandbox: Confine the process: it reads its inputs, writes into the folders of
+                its outputs, and has no network (Linux 6.2).
             config: Read options from this file instead of the nearest onnxport.toml in the
                 working directory or its parents, up to the root of the repository. Also read
                 from `ONNXPORT_CONFIG`.
@@ -1960,6 +2020,7 @@ class WeightsBind(Command):
         verbose: int | None = None,
         color: Literal["auto", "always", "never"] | None = None,
         plugin_timeout: str | float | None = None,
+        sandbox: bool | None = None,
         config: _Path | bool | None = None,
         no_config: bool | None = None,
         preset: str | None = None,
@@ -1995,6 +2056,8 @@ class WeightsBind(Command):
             color: When to use colours.
             plugin_timeout: Time limit for one plugin call, in seconds; does not apply to
                 running a model.
+            sandbox: Confine the process: it reads its inputs, writes into the folders of
+                its outputs, and has no network (Linux 6.2).
             config: Read options from this file instead of the nearest onnxport.toml in the
                 working directory or its parents, up to the root of the repository. Also read
                 from `ONNXPORT_CONFIG`.
@@ -2035,6 +2098,9 @@ class ExplainOptions(TypedDict, total=False):
     """When to use colours."""
     plugin_timeout: str | float | None
     """Time limit for one plugin call, in seconds; does not apply to running a model."""
+    sandbox: bool | None
+    """Confine the process: it reads its inputs, writes into the folders of its outputs, and has
+    no network (Linux 6.2)."""
     config: _Path | bool | None
     """Read options from this file instead of the nearest onnxport.toml in the working directory
     or its parents, up to the root of the repository. Also read from `ONNXPORT_CONFIG`."""
@@ -2160,6 +2226,9 @@ class OptimizeOptions(TypedDict, total=False):
     """When to use colours."""
     plugin_timeout: str | float | None
     """Time limit for one plugin call, in seconds; does not apply to running a model."""
+    sandbox: bool | None
+    """Confine the process: it reads its inputs, writes into the folders of its outputs, and has
+    no network (Linux 6.2)."""
     config: _Path | bool | None
     """Read options from this file instead of the nearest onnxport.toml in the working directory
     or its parents, up to the root of the repository. Also read from `ONNXPORT_CONFIG`."""

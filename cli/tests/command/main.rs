@@ -25,6 +25,7 @@ mod report;
 mod rules;
 mod run;
 mod runtime;
+mod sandbox;
 mod sizes;
 mod threads;
 mod unverified;

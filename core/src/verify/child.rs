@@ -75,6 +75,8 @@ impl Child {
         let mut command = Command::new(interpreter);
         command.args(["-W", "ignore", "-c", PROCESS]).arg(std::path::absolute(path).map_err(cannot)?);
         command.arg(std::process::id().to_string()).args(trusted.then_some("trusted"));
+        // The sandbox has another temporary folder than the environment states.
+        command.env("TMPDIR", tempfile::env::temp_dir());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = command.spawn().map_err(cannot)?;
         let (input, output, errors) = (process.stdin.take(), process.stdout.take(), process.stderr.take());

@@ -52,6 +52,8 @@ codes! {
     CONFIG_TRUST = "OP005";
     /// There is no preset of this name.
     CONFIG_PRESET = "OP006";
+    /// The process cannot be confined as `--sandbox` requests.
+    SANDBOX = "OP007";
     /// The file cannot be opened or read.
     READ_IO = "OP101";
     /// The file is not a zip archive, or the archive is damaged.

@@ -1,0 +1,73 @@
+//! `--sandbox`: confines the process before it reads a file that may be hostile.
+//!
+//! The command may read its inputs, the system's libraries and the active Python, and write into the folders of its outputs
+//! and into a temporary folder of its own. It has no network, cannot inspect other processes, and cannot change the
+//! permissions or owners of files. Processes that it starts inherit all of this, and nothing can lift it.
+//!
+//! Landlock restricts the files, seccomp the system calls: both by Linux, without privileges.
+
+#[cfg(target_os = "linux")]
+mod access;
+#[cfg(target_os = "linux")]
+mod capabilities;
+#[cfg(target_os = "linux")]
+mod landlocked;
+#[cfg(target_os = "linux")]
+mod syscalls;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use onnxport_core::diagnose::{Code, Diagnostic};
+
+/// The temporary folder of a confined process.
+static SCRATCH: OnceLock<PathBuf> = OnceLock::new();
+
+/// Confines this process to the paths of the command line `arguments`, the name of the program first.
+///
+/// # Errors
+/// `OP007` if this system cannot confine it, or if an output's folder is one that holds everything.
+#[cfg(target_os = "linux")]
+pub(crate) fn enter(arguments: &[OsString]) -> Result<(), Diagnostic> {
+    let access = access::Access::of_command_line(arguments)?;
+    landlocked::is_alone()?;
+    let parent = std::env::temp_dir();
+    let scratch = tempfile::Builder::new().prefix("onnxport-sandbox-").tempdir_in(&parent);
+    let scratch = scratch.map_err(|error| refused(format!("{}: {error}", parent.display())))?.keep();
+    // The first command of a process is its only one.
+    let _ = SCRATCH.set(scratch.clone());
+    let _ = tempfile::env::override_temp_dir(&scratch);
+    let confined = landlocked::restrict(&access, &scratch)
+        .and_then(|()| capabilities::drop_all())
+        .and_then(|()| syscalls::restrict());
+    confined.inspect_err(|_| clean())
+}
+
+/// Confines this process.
+///
+/// # Errors
+/// `OP007`: this system has neither Landlock nor seccomp.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn enter(_arguments: &[OsString]) -> Result<(), Diagnostic> {
+    Err(refused("it needs Linux".to_owned()).help("run onnxport in a container or a virtual machine instead"))
+}
+
+/// Removes the temporary folder, at the end of the process.
+pub(crate) fn clean() {
+    if let Some(scratch) = SCRATCH.get() {
+        // If it cannot be removed, an empty folder remains.
+        let _ = std::fs::remove_dir_all(scratch);
+    }
+}
+
+/// Returns the refusal of a process that is not confined.
+fn refused(reason: String) -> Diagnostic {
+    Diagnostic::error(Code::SANDBOX, format!("the sandbox cannot be set up: {reason}"))
+}
+
+/// Returns the refusal of `--sandbox` inside another program.
+pub(crate) fn embedded() -> Diagnostic {
+    Diagnostic::error(Code::SANDBOX, "the sandbox would confine the whole program that calls onnxport")
+        .help("run the command: `onnxport convert … --sandbox`")
+}

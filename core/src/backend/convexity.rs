@@ -160,7 +160,7 @@ impl Quotient {
             }
             self.after[root] = list;
         }
-        debug_assert_eq!(placed.len(), roots.len(), "the contracted graph has a cycle");
+        assert_eq!(placed.len(), roots.len(), "the contracted graph has a cycle");
         for (root, position) in placed {
             self.position[root] = position;
         }

@@ -37,6 +37,6 @@ pub(super) fn sort(graph: &mut Graph, block: BlockId, places: &FxHashMap<NodeId,
             }
         }
     }
-    debug_assert_eq!(order.len(), keys.len(), "regions are convex");
+    assert_eq!(order.len(), keys.len(), "regions are convex");
     graph.set_order(block, &order);
 }

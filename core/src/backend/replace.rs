@@ -190,7 +190,7 @@ fn remove(model: &mut Model, nodes: &[NodeId], kept: &[ValueId]) {
     for node in nodes {
         graph.remove(*node);
     }
-    debug_assert!(kept.iter().all(|v| graph.values[*v].def == Def::Gone), "outputs of the region");
+    assert!(kept.iter().all(|v| graph.values[*v].def == Def::Gone), "outputs of the region");
 }
 
 /// Makes `old` the output at `place` of `node`. It keeps its name, its type and its uses.

@@ -365,7 +365,7 @@ struct Clock {
 
 impl Clock {
     fn time<T>(&mut self, name: &'static str, work: impl FnOnce() -> T) -> T {
-        debug_assert!(PROGRAM.contains(&name), "{name} is not among the stages");
+        assert!(PROGRAM.contains(&name), "{name} is not among the stages");
         let stage = trace::stage(name);
         let result = work();
         self.stages.push(stage.end());

@@ -157,7 +157,7 @@ fn boxes<const N: usize>(
         at += count;
         first += rows * inner;
     }
-    debug_assert_eq!(at as u64, range.end - range.start);
+    assert_eq!(at as u64, range.end - range.start);
     Some(())
 }
 

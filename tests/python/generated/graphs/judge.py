@@ -74,6 +74,8 @@ class Failure:
     run: Run
     kind: str
     detail: str
+    # The index of the size at which the evaluator ran.
+    at: int = 0
 
 
 @dataclass
@@ -268,7 +270,7 @@ class Pack:
                 for graph in graphs:
                     yield from self._only_evaluated([graph], run, seed)
             elif kind := _kind(error):
-                yield Failure(graphs[0], run, kind, str(error)[:2000])
+                yield Failure(graphs[0], run, kind, str(error)[:2000], at)
             return
         for index, graph in enumerate(graphs):
             prefix = f"g{index}_" if len(graphs) > 1 else ""
@@ -279,7 +281,7 @@ class Pack:
                 one, other = after[prefix + name], before[prefix + name]
                 if problem := difference(one, other, graph.values[name], run.is_exact):
                     detail = f"at {SIZES[at]}, output {name}: {problem}"
-                    yield Failure(graph, run, "differs", detail)
+                    yield Failure(graph, run, "differs", detail, at)
                     break
 
     def _against_evaluator(self, seed: int) -> Iterator[Failure]:
@@ -294,7 +296,7 @@ class Pack:
         except Exception as error:
             if len(self.graphs) == 1:
                 kind = _kind(error) or "is refused"
-                yield Failure(self.graphs[0], run, f"evaluator: {kind}", str(error)[:2000])
+                yield Failure(self.graphs[0], run, f"evaluator: {kind}", str(error)[:2000], at)
                 return
             for graph, expected in zip(self.graphs, self.expected, strict=True):
                 yield from self._alone(graph, expected)._against_evaluator(seed)
@@ -306,14 +308,14 @@ class Pack:
                 self.counts.evaluated += 1
                 if problem := difference(after[prefix + name], one, value, True):
                     detail = f"at {SIZES[at]}, output {name}: {problem}"
-                    yield Failure(graph, run, "differs", detail)
+                    yield Failure(graph, run, "differs", detail, at)
                     break
                 wanted = self.expected[index][at][position]
                 if problem := difference(one, wanted, value, False):
                     if graph.special:
                         continue
                     detail = f"at {SIZES[at]}, output {name}: {problem}"
-                    yield Failure(graph, run, "the evaluator differs", detail)
+                    yield Failure(graph, run, "the evaluator differs", detail, at)
                     break
 
 

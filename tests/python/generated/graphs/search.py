@@ -10,7 +10,7 @@ import onnx.printer
 
 from tests.python.generated.graphs.draw import draw
 from tests.python.generated.graphs.graph import Graph, model
-from tests.python.generated.graphs.judge import Counts, Failure, Pack, Run
+from tests.python.generated.graphs.judge import Counts, Failure, Pack
 from tests.python.generated.graphs.shrink import shrink
 
 PACK = 50
@@ -40,7 +40,8 @@ def smallest(failure: Failure, opset: int) -> Failure:
 
     def fails(graph: Graph) -> bool:
         nonlocal last
-        found = first_failure(graph, failure.run, opset)
+        pack = Pack([graph], opset, Counts())
+        found = next(pack.judged(failure.run, failure.at), None)
         if found is None or found.kind != failure.kind:
             return False
         last = found
@@ -48,12 +49,6 @@ def smallest(failure: Failure, opset: int) -> Failure:
 
     shrink(failure.graph, fails)
     return last
-
-
-def first_failure(graph: Graph, run: Run, opset: int) -> Failure | None:
-    """Return the failure of a graph in an optimizer run."""
-    pack = Pack([graph], opset, Counts())
-    return next(pack.judged(run, graph.seed), None)
 
 
 def reproduced(failure: Failure, opset: int) -> str:

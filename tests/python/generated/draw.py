@@ -111,6 +111,9 @@ class _Drawing:
         found = {**{f"self.{name}": value for name, value in module.named_buffers()}, **found}
         for value in found.values():
             _check(value)
+            if program.is_of_calls and isinstance(value, Tensor) and value.is_complex():
+                # Models return a pair of reals.
+                raise _RefusedError("complex")
         return found
 
 

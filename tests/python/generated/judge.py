@@ -73,8 +73,10 @@ def judge(program: Program, sizes: int = 8) -> Verdict:
         return _refused(error)
     except Exception as error:
         return _failed(f"raises {type(error).__name__}", error)
+    # Before calls change its state.
+    message = model.to_bytes()
     try:
-        session = _session(model)
+        session = _session(message)
     except Exception as error:
         return _failed("does not load", error)
     tried = 0
@@ -86,7 +88,7 @@ def judge(program: Program, sizes: int = 8) -> Verdict:
         tried += found
     if program.is_of_calls:
         # The evaluator is slow: once, at the last size.
-        found = _Steps(stated, Evaluator(model.to_bytes()), at).run(steps=1)
+        found = _Steps(stated, Evaluator(message), at).run(steps=1)
         if isinstance(found, Verdict):
             return found.replace(kind=f"in the evaluator: {found.kind}")
     return Verdict(Outcome.AGREES, "" if tried else "at no size", tried=tried)
@@ -103,11 +105,11 @@ def _failed(kind: str, error: BaseException | str) -> Verdict:
     return Verdict(Outcome.FAILED, kind, f"{type(error).__name__}: {error}"[:3000])
 
 
-def _session(model: onnxport.ONNXProgram) -> onnxruntime.InferenceSession:
+def _session(message: bytes) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
-    return onnxruntime.InferenceSession(model.to_bytes(), options)
+    return onnxruntime.InferenceSession(message, options)
 
 
 class Session(Protocol):

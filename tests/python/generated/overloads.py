@@ -88,6 +88,10 @@ def _part(s: Scope, returns: Any) -> str:
 def _argument(s: Scope, kind: str, name: str, operands: list[str]) -> str | None:
     """Return an argument of a type, `None` for one that is left out."""
     kind = re.sub(r"^Optional\[(.*)\]$", r"\1", kind)
+    if name in ("layout", "device", "memory_format", "pin_memory", "generator"):
+        return None
+    if name.endswith("dtype"):
+        return f"torch.{s.pick('float32', 'int64', 'float64', 'bool', 'int32')}"
     if kind == "Tensor":
         operands.append(_tensor(s, name, operands))
         return operands[-1]
@@ -110,8 +114,6 @@ def _argument(s: Scope, kind: str, name: str, operands: list[str]) -> str | None
         return s.pick("[2.0, 2.0]", "[2.0]", "[1.5]")
     if kind == "str":
         return s.pick("'floor'", "'trunc'", "'sum'", "'mean'", "'amax'", "'none'", "'tanh'", "'ij'")
-    if kind == "ScalarType" or name == "dtype":
-        return f"torch.{s.pick('float32', 'int64', 'float64', 'bool', 'int32')}"
     return None
 
 

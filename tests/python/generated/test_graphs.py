@@ -85,10 +85,9 @@ def test_a_wrong_result_is_found_and_shrunk(monkeypatch):
 
 
 def test_a_difference_of_zeros_is_one_at_level_1_only():
-    value = Value("float32", ())
     zeros = [judge.np.array(number, "float32") for number in (0.0, -0.0)]
-    assert judge.difference(*zeros, value, is_exact=True)
-    assert not judge.difference(*zeros, value, is_exact=False)
+    assert judge.difference(*zeros, is_exact=True)
+    assert not judge.difference(*zeros, is_exact=False)
 
 
 def test_a_graph_is_shrunk_to_the_nodes_that_matter():

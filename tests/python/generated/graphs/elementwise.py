@@ -28,7 +28,7 @@ _RECTIFIERS = (
     ("Gelu", {}),
     ("Gelu", {"approximate": "tanh"}),
 )
-_SINGLE = ("float32", "float16", "bfloat16")
+_SINGLE = ("float32", "float16")
 
 
 @kind(4)
@@ -66,6 +66,8 @@ def unary(s: Scope) -> None:
 def rectifier(s: Scope) -> None:
     x = s.any(lambda v: v.dtype in _SINGLE)
     op, attributes = s.rng.choice(_RECTIFIERS)
+    if op == "Celu":
+        s.require(s.values[x].dtype == "float32")
     if op == "Gelu":
         s.require(s.opset >= 20)
     if op in ("ThresholdedRelu", "HardSigmoid", "HardSwish"):

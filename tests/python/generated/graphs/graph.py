@@ -93,6 +93,11 @@ class Graph:
     outputs: tuple[str, ...] = ()
     values: Mapping[str, Value] = field(default_factory=dict)
 
+    @property
+    def is_half(self) -> bool:
+        """Whether some values are floats of 16 bits."""
+        return any(value.dtype in ("float16", "bfloat16") for value in self.values.values())
+
     def replace(self, **changed: Any) -> Graph:
         """Return a copy with some changes."""
         return dataclasses.replace(self, **changed)

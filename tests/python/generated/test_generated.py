@@ -14,9 +14,9 @@ from tests.python.generated.program import Program, Variable
 from tests.python.generated.shrink import shrink
 
 KNOWN = known_failures.load(Path(__file__).with_name("known_failures.toml"))
-SEEDS = [*range(12), *(int(seed) for seed in KNOWN if seed.isdecimal())]
+SEEDS = [*range(8), *(int(seed) for seed in KNOWN if seed.isdecimal())]
 # Programs of calls; with the graphs, 200 in all.
-CALLS = [*range(38), *(int(seed[5:]) for seed in KNOWN if seed.startswith("call-"))]
+CALLS = [*range(4), *(int(seed[5:]) for seed in KNOWN if seed.startswith("call-"))]
 ROWS = Variable("x0", ("n", 3), torch.float32)
 
 

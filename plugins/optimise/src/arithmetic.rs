@@ -69,7 +69,7 @@ rules! {
     multiply_twice_float (class = bounded(ulps = 4)):
         Mul(Mul(x, const a), const b) if are_usual(matched, x, [a, b]) => Mul(x, Mul(a, b));
 
-    /// Removes `Max`, `Min` and `Sum` with a single operand.
+    /// Removes `Max`, `Min`, `Sum` and `Mean` with a single operand.
     one_operand: (Max(x) | Min(x) | Sum(x) | Mean(x)) => x;
 
     /// Removes `Max` and `Min` of equal operands.

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from tests.python.generated import statements  # noqa: F401  (registers the kinds)
 from tests.python.generated.control import EAGER
+from tests.python.generated.overloads import CALLS
 from tests.python.generated.program import Program, Variable, used
 from tests.python.generated.scope import KINDS, Kind, NothingFits, Scope
 
@@ -19,8 +20,8 @@ _TRIES = 40
 _LARGEST = 4096
 
 
-def draw(seed: int) -> Program:
-    """Return the program of a seed."""
+def draw(seed: int, calls: bool = False) -> Program:
+    """Return the program of a seed: of statements, or of 3 to 12 calls of ATen's overloads."""
     rng = random.Random(seed)
     symbols = rng.sample(["n", "m", "k"], rng.choice([1, 2, 2, 3]))
     traced = dict(zip(symbols, rng.sample(range(3, 9), len(symbols)), strict=True))
@@ -35,11 +36,15 @@ def draw(seed: int) -> Program:
         program = program.replace(inputs=(first, *inputs[1:]))
     # Some kinds of statements only, so that programs differ from each other.
     kinds = [kind for kind in KINDS if rng.random() < 0.45] or [KINDS[0]]
+    if calls:
+        kinds = CALLS
+        program = program.replace(is_of_calls=True)
     # Mostly programs that hold at other sizes, too.
     probes = [traced]
     if rng.random() < 0.85:
         probes.append({name: size + 3 + index for index, (name, size) in enumerate(traced.items())})
-    return _Drawing(rng, program, kinds, probes).run(rng.randint(3, 9))
+    tries = 400 if calls else _TRIES
+    return _Drawing(rng, program, kinds, probes, tries).run(rng.randint(3, 12 if calls else 9))
 
 
 def _input(rng: random.Random, index: int, symbols: list[str]) -> Variable:
@@ -63,13 +68,14 @@ class _Drawing:
     program: Program
     kinds: list[Kind]
     probes: list[dict[str, int]]
+    tries: int
     fresh: int = field(default=0)
 
     def run(self, count: int) -> Program:
         """Add statements, then return unused values and some more."""
         values = [self._values(self.program, sizes) for sizes in self.probes]
         for _ in range(count):
-            for _ in range(_TRIES):
+            for _ in range(self.tries):
                 scope = Scope(self.rng, values, f"v{self.fresh}")
                 weights = [kind.weight for kind in self.kinds]
                 kind = self.rng.choices(self.kinds, weights)[0]
@@ -105,6 +111,9 @@ class _Drawing:
         found = {**{f"self.{name}": value for name, value in module.named_buffers()}, **found}
         for value in found.values():
             _check(value)
+            if program.is_of_calls and isinstance(value, Tensor) and value.is_complex():
+                # Models return a pair of reals.
+                raise _RefusedError("complex")
         return found
 
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, Protocol
 
+import numpy as np
 import onnxruntime
 import torch
 from torch import Tensor
 
 import onnxport
 from tests.python.generated.control import CAPTURED, EAGER
+from tests.python.generated.graphs.judge import evaluated
 from tests.python.generated.program import Program, Sizes, flat
 from tests.python.generated.stated import Stated
 
@@ -42,6 +46,10 @@ class Verdict:
     detail: str = ""
     tried: int = 0
 
+    def replace(self, **changed: Any) -> Verdict:
+        """Return a copy with some changes."""
+        return dataclasses.replace(self, **changed)
+
     @property
     def same(self) -> tuple[Outcome, str]:
         """The outcome and its kind, which are equal for programs with the same defect."""
@@ -65,8 +73,10 @@ def judge(program: Program, sizes: int = 8) -> Verdict:
         return _refused(error)
     except Exception as error:
         return _failed(f"raises {type(error).__name__}", error)
+    # Before calls change its state.
+    message = model.to_bytes()
     try:
-        session = _session(model)
+        session = _session(message)
     except Exception as error:
         return _failed("does not load", error)
     tried = 0
@@ -76,6 +86,11 @@ def judge(program: Program, sizes: int = 8) -> Verdict:
         if isinstance(found, Verdict):
             return found
         tried += found
+    if program.is_of_calls:
+        # The evaluator is slow: once, at the last size.
+        found = _Steps(stated, Evaluator(message), at).run(steps=1)
+        if isinstance(found, Verdict):
+            return found.replace(kind=f"in the evaluator: {found.kind}")
     return Verdict(Outcome.AGREES, "" if tried else "at no size", tried=tried)
 
 
@@ -90,26 +105,45 @@ def _failed(kind: str, error: BaseException | str) -> Verdict:
     return Verdict(Outcome.FAILED, kind, f"{type(error).__name__}: {error}"[:3000])
 
 
-def _session(model: onnxport.ONNXProgram) -> onnxruntime.InferenceSession:
+def _session(message: bytes) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
-    return onnxruntime.InferenceSession(model.to_bytes(), options)
+    return onnxruntime.InferenceSession(message, options)
+
+
+class Session(Protocol):
+    """A model that can be run."""
+
+    def run(self, names: Sequence[str], feeds: Mapping[str, np.ndarray]) -> Sequence[np.ndarray]:
+        """Return the outputs of these names."""
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """A model in onnxport's evaluator."""
+
+    message: bytes
+
+    def run(self, names: Sequence[str], feeds: Mapping[str, np.ndarray]) -> Sequence[np.ndarray]:
+        """Return the outputs of these names."""
+        found = evaluated(self.message, feeds)
+        return [found[name] for name in names]
 
 
 class _Steps:
     """Three calls of the module, of the captured program and of the model, each with its state."""
 
-    def __init__(self, stated: Stated, session: onnxruntime.InferenceSession, sizes: Sizes) -> None:
+    def __init__(self, stated: Stated, session: Session, sizes: Sizes) -> None:
         self.stated, self.session, self.sizes = stated, session, sizes
         self.program, self.model = stated.program, stated.model
         self.eager = self.program.module(EAGER)
         self.captured = self.model.exported_program.module()
         self.states: dict[str, Any] = {}
 
-    def run(self) -> Verdict | bool:
+    def run(self, steps: int = STEPS) -> Verdict | bool:
         """Return the failure, or whether there was something to compare."""
-        for step in range(STEPS):
+        for step in range(steps):
             args = self.program.args(self.sizes, step)
             expected = _called(self.eager, self.program, args)
             captured = _called(self.captured, self.program, args)

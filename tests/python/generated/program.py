@@ -59,6 +59,7 @@ class Program:
     buffers: tuple[Variable, ...] = ()
     lines: tuple[str, ...] = ()
     returned: tuple[str, ...] = ()
+    is_of_calls: bool = False
 
     def replace(self, **changed: Any) -> Program:
         """Return a copy with some changes."""
@@ -111,7 +112,8 @@ class Program:
         at = ", ".join(f"{name}={size}" for name, size in self.sizes.items())
         of = "; ".join(f"{one.name}: {_dtype(one.dtype)}{list(one.dims)}" for one in self.inputs)
         kind = "names" if self.named else "Dim.AUTO"
-        again = f"python -m tests.python.generated {self.seed}"
+        flag = " --calls" if self.is_of_calls else ""
+        again = f"python -m tests.python.generated {self.seed}{flag}"
         return f"{self.source()}\n# {of}; traced at {at}; dynamic by {kind}\n# {again}\n"
 
 

@@ -1,5 +1,6 @@
 """Some generated programs, and the tests of their generator, judge and shrinker."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,9 @@ from tests.python.generated.program import Program, Variable
 from tests.python.generated.shrink import shrink
 
 KNOWN = known_failures.load(Path(__file__).with_name("known_failures.toml"))
-SEEDS = [*range(12), *map(int, KNOWN)]
+SEEDS = [*range(8), *(int(seed) for seed in KNOWN if seed.isdecimal())]
+# Programs of calls; with the graphs, 200 in all.
+CALLS = [*range(4), *(int(seed[5:]) for seed in KNOWN if seed.startswith("call-"))]
 ROWS = Variable("x0", ("n", 3), torch.float32)
 
 
@@ -32,8 +35,20 @@ def test_a_program_agrees_or_is_refused(seed):
     assert found.outcome is not Outcome.FAILED, said
 
 
+@pytest.mark.parametrize(
+    "seed",
+    [pytest.param(seed, marks=known_failures.marks(KNOWN, f"call-{seed}")) for seed in CALLS],
+)
+def test_a_program_of_calls_agrees_or_is_refused(seed):
+    drawn = draw(seed, calls=True)
+    found = judge(drawn, sizes=2)
+    said = f"{found.kind}: {found.detail}\n\n{drawn.reproduced()}"
+    assert found.outcome is not Outcome.FAILED, said
+
+
 def test_a_seed_has_one_program():
     assert draw(3) == draw(3)
+    assert draw(3, calls=True) == draw(3, calls=True)
     assert len({draw(seed).source() for seed in range(8)}) == 8
 
 
@@ -87,4 +102,7 @@ def test_a_range_that_is_too_wide_is_found(monkeypatch):
 
 
 def test_known_failures_name_seeds():
-    assert all(seed.isdecimal() and reason for seed, reason in KNOWN.items())
+    kinds = ("", "call-", "graph-")
+    names = {f"{kind}{number}" for kind in kinds for number in re.findall(r"\d+", " ".join(KNOWN))}
+    assert not KNOWN.keys() - names
+    assert all(KNOWN.values())

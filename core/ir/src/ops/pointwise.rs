@@ -112,7 +112,8 @@ fn mean(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let inputs = c.tensors(0)?;
     let Some(dtype) = inputs.first().map(|t| t.dtype()) else { return invalid!("there are no inputs") };
     let shape = broadcast(inputs.iter().map(|t| t.shape()))?;
-    let mut sum = vec![0.0; c.count(&shape)?];
+    // The sum of zeros is -0 if all are.
+    let mut sum = vec![-0.0; c.count(&shape)?];
     for input in &inputs {
         sum = pairs(&shape, (&sum, &shape), (&input.floats()?, input.shape()), &|a, b| Ok(a + b))?;
     }

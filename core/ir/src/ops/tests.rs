@@ -23,6 +23,17 @@ fn a_graph_is_run_node_by_node() {
 }
 
 #[test]
+fn the_mean_and_the_sum_of_one_tensor_are_the_tensor() {
+    for op in ["Mean", "Sum"] {
+        let text = format!("opset 20\ngraph {{\n  input %x: f32[2]\n  %0 = {op}(%x)\n  output %0 as y\n}}\n");
+        let out = outputs(&text, &[floats(&[2], &[-0.0, 0.0])]).unwrap();
+        let signs: Vec<bool> =
+            out[0].tensor().unwrap().floats().unwrap().iter().map(|x| x.is_sign_negative()).collect();
+        assert_eq!(signs, [true, false], "{op}");
+    }
+}
+
+#[test]
 fn an_operator_stands_in_one_family() {
     let twice =
         super::all().windows(2).find(|pair| (pair[0].domain, pair[0].name) == (pair[1].domain, pair[1].name));

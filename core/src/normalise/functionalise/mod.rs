@@ -11,6 +11,7 @@ mod inplace;
 mod memory;
 mod out;
 mod scatter;
+mod storage;
 mod strides;
 mod twin;
 
@@ -105,6 +106,7 @@ struct Changed {
 }
 
 fn functionalise(body: &mut Body, symbols: &mut Symbols, cx: &mut Context<'_>) -> Changed {
+    storage::rebase(body, symbols, cx);
     let mut families = Families::from_body(body, cx, symbols);
     for call in &mut body.calls {
         let origin = call.origin;

@@ -265,12 +265,8 @@ impl<'u, 'd> Graph<'u, 'd> {
             19 => {
                 let shape = self.fresh('v');
                 writeln!(self.nodes, "  %{shape} = Shape(%{x})").ok()?;
-                let op = self.one_of(&["Reshape", "Expand"]);
-                self.node(&format!("{op}(%{y}, %{shape})"), a.dtype, b.shape.clone());
-                // Unless both have one shape, the node is another one.
-                if a.shape != b.shape {
-                    self.values.pop();
-                }
+                let op = if a.shape == b.shape { self.one_of(&["Reshape", "Expand"]) } else { "Expand" };
+                self.node(&format!("{op}(%{y}, %{shape})"), a.dtype, same);
             }
             20 if dtype != "bool" => {
                 let at = a.shape.iter().position(|extent| *extent == "4")?;

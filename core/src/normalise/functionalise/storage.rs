@@ -57,11 +57,12 @@ pub(super) fn rebase(body: &mut Body, symbols: &mut Symbols, cx: &mut Context<'_
                 let base = bases.get(&source).copied().unwrap_or(Base { val: source, starts: true });
                 for (val, view) in views {
                     match starts(&view) {
-                        _ if unclear.contains(&source) => drop(unclear.insert(val)),
-                        Some(starts) => {
-                            drop(bases.insert(val, Base { starts: base.starts && starts, ..base }))
+                        Some(starts) if !unclear.contains(&source) => {
+                            bases.insert(val, Base { starts: base.starts && starts, ..base });
                         }
-                        None => drop(unclear.insert(val)),
+                        _ => {
+                            unclear.insert(val);
+                        }
                     }
                 }
             }

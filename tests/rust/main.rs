@@ -19,6 +19,7 @@ mod decompose;
 mod facts;
 mod frozen;
 mod functions;
+mod fuzz;
 mod hostile;
 mod ir;
 mod legal;

@@ -17,6 +17,7 @@ const TABLES: &[(&str, &str)] = &[
     ("operator_names.py", "core/ir/src/op/generated.rs"),
     ("onnx_stubs.py", "python/onnxport/_onnx.pyi"),
     ("onnx_bodies.py", "core/ir/src/ops/body/generated.txt"),
+    ("unsafe_inventory.py", "docs/unsafe.md"),
 ];
 
 /// The action for the tables.

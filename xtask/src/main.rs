@@ -8,6 +8,8 @@
 //! - `cargo xtask gpu` runs the tests that need a GPU; `--pack DIR` packs them for a machine without Rust.
 //! - `cargo xtask freeze` pins a revision of the contract when it is released.
 //! - `cargo xtask imports` prints who imports whom.
+//! - `cargo xtask miri` and `cargo xtask sanitize` run tests under Miri and sanitizers, which need nightly Rust.
+//! - `cargo xtask fuzz` runs the fuzz targets under libFuzzer, one after the other.
 //! - `cargo xtask gen` writes generated files; `--check` tests that they are current. `gen contract` writes the binary
 //!   contract alone, which needs no Python.
 
@@ -19,9 +21,11 @@ mod examples;
 mod extension;
 mod failed;
 mod freeze;
+mod fuzz;
 mod generate;
 mod gpu;
 mod imports;
+mod nightly;
 mod plugins;
 mod python;
 mod skipped;
@@ -48,6 +52,11 @@ usage: cargo xtask test [--fast]    run all checks and tests; --fast leaves out 
        cargo xtask gpu [--pack DIR [--debug]]
                                     run the tests that need a GPU, or write a folder that runs them on a machine with
                                     nothing but a driver, NVRTC and cuBLAS; they take no Python
+       cargo xtask miri             run the tests of the binary contract, of arenas and of tensors under Miri
+       cargo xtask sanitize address|thread
+                                    run the tests of the crates with unsafe code under a sanitizer
+       cargo xtask fuzz SECONDS [TARGET]...
+                                    run fuzz targets under libFuzzer, each for some seconds, on copies of their corpora
        cargo xtask imports          print who imports whom, and what is against the order in ARCHITECTURE.md";
 
 fn main() -> ExitCode {
@@ -68,6 +77,9 @@ fn main() -> ExitCode {
         ["gpu"] => gpu::run(),
         ["gpu", "--pack", folder] => gpu::pack(folder.as_ref(), false),
         ["gpu", "--pack", folder, "--debug"] => gpu::pack(folder.as_ref(), true),
+        ["miri"] => nightly::miri(),
+        ["sanitize", which @ ("address" | "thread")] => nightly::sanitize(which),
+        ["fuzz", seconds, targets @ ..] => fuzz::run(seconds, targets),
         ["imports"] => imports::run(&root()),
         ["gen"] => generate::run(generate::Mode::Write),
         ["gen", "--check"] => generate::run(generate::Mode::Check),

@@ -64,7 +64,7 @@ impl SampleInputs {
     ///
     /// # Errors
     /// `OP107` for anything but plain data, and the errors of a damaged archive.
-    pub(crate) fn read(region: Region, name: &str) -> Result<Self, Diagnostic> {
+    pub fn read(region: Region, name: &str) -> Result<Self, Diagnostic> {
         let file = torch_file::read(region, name)?;
         let mut tree = Tree { heap: &file.heap, left: MAX_VALUES };
         let unexpected = || {

@@ -6,7 +6,7 @@ mod dim_names;
 mod expressions;
 mod json;
 mod many;
-mod measure;
+pub(crate) mod measure;
 mod models;
 mod mutation;
 mod pickle;

@@ -86,6 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri does not map files")]
     fn mappings_are_known_while_they_live() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");

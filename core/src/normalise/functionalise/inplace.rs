@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use smallvec::smallvec;
 
-use super::alias::{Share, share};
+use super::alias::Share;
 use super::twin::{self, Twin};
 use super::{Rewriter, View};
 use crate::meta;
@@ -81,7 +81,7 @@ impl Rewriter<'_, '_> {
             _ => return Err("its result, which states the new shape, is not recorded".to_owned()),
         };
         let schema = self.cx.schemas.get(target);
-        let view = match share(&call, schema, &self.editor.values, self.symbols) {
+        let view = match self.share(&call, schema) {
             Share::Views { views, .. } => views.into_iter().next().map(|(_, view)| view),
             _ => None,
         };

@@ -11,6 +11,7 @@ mod inplace;
 mod memory;
 mod out;
 mod scatter;
+mod storage;
 mod strides;
 mod twin;
 
@@ -105,6 +106,7 @@ struct Changed {
 }
 
 fn functionalise(body: &mut Body, symbols: &mut Symbols, cx: &mut Context<'_>) -> Changed {
+    storage::rebase(body, symbols, cx);
     let mut families = Families::from_body(body, cx, symbols);
     for call in &mut body.calls {
         let origin = call.origin;
@@ -224,7 +226,7 @@ impl Rewriter<'_, '_> {
         let mut results = Vec::new();
         call.outputs.iter().for_each(|o| o.each_value(&mut |v| results.push(v)));
         let shared = if results.iter().any(|v| self.is_tracked(*v)) {
-            share(&call, schema, &self.editor.values, self.symbols)
+            self.share(&call, schema)
         } else {
             Share::Nothing
         };
@@ -246,6 +248,26 @@ impl Rewriter<'_, '_> {
         }
         self.editor.calls.push(call);
         self.track_roots(results);
+    }
+
+    /// The memory that the results of a call share with its first argument as it looks now: operators such as `t_` change
+    /// the look of a tensor for all of its names.
+    fn share(&mut self, call: &Call, schema: Option<&Schema>) -> Share {
+        if self.reshaped.is_empty() {
+            return share(call, schema, &self.editor.values, self.symbols);
+        }
+        let (mut now, mut named) = (call.clone(), Vec::new());
+        if let Some(first) = now.args.first_mut() {
+            first.arg.each_value(&mut |v| named.push(v));
+            first.arg.map_values(&mut |v| self.current(v));
+        }
+        match share(&now, schema, &self.editor.values, self.symbols) {
+            Share::Nothing => Share::Nothing,
+            Share::Views { source, views } => {
+                Share::Views { source: named.first().copied().unwrap_or(source), views }
+            }
+            Share::Unclear { results, .. } => Share::Unclear { sources: named, results },
+        }
     }
 
     /// Handles a call that creates views of `source`.

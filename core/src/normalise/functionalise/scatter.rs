@@ -75,6 +75,9 @@ pub(super) fn scatter(write: &Write<'_>, editor: &mut Editor, symbols: &mut Symb
             if !super::strides::is_row_major(symbols, &tensor) {
                 return Err("its strides refer to the storage of a tensor that is not dense".to_owned());
             }
+            if repeats(size, stride) {
+                return Err("it may show elements more than once".to_owned());
+            }
             let rest = vec![
                 named("size", size.clone()),
                 named("stride", stride.clone()),
@@ -99,6 +102,22 @@ pub(super) fn scatter(write: &Write<'_>, editor: &mut Editor, symbols: &mut Symb
             Ok(editor.emit("aten.complex.default", args, ty.clone(), origin))
         }
     }
+}
+
+/// Whether a view of these sizes and strides may show an element twice: it does not if each stride is longer than all
+/// that the shorter ones reach. Those that are not numbers have no lowering.
+fn repeats(size: &Arg, stride: &Arg) -> bool {
+    let (Arg::List(sizes), Arg::List(strides)) = (size, stride) else { return false };
+    let axes = strides.iter().zip(sizes).map(|(stride, size)| Some((stride.as_int()?, size.as_int()?)));
+    let Some(mut axes) = axes.collect::<Option<Vec<_>>>() else { return false };
+    axes.retain(|(_, size)| *size > 1);
+    axes.sort_unstable();
+    let mut reach = 0i64;
+    axes.into_iter().any(|(stride, size)| {
+        let repeated = stride <= reach;
+        reach = reach.saturating_add(stride.saturating_mul(size.saturating_sub(1)));
+        repeated
+    })
 }
 
 /// `new` in the shape of `base`.

@@ -220,7 +220,11 @@ impl Parser<'_> {
 
     fn node(&mut self, block: BlockId, defined: &mut Defined) -> Result<(), TextError> {
         let mut results: Vec<Option<Definition>> = Vec::new();
+        let has_results = !self.lexer.keyword("none");
         while !self.lexer.eat("=") {
+            if !has_results {
+                self.lexer.expect("=")?;
+            }
             if !results.is_empty() {
                 self.lexer.expect(",")?;
             }

@@ -199,7 +199,8 @@ impl<'a> Printer<'a> {
                 None => self.out.push('_'),
             }
         }
-        self.out.push_str(if node.outputs.is_empty() { "= " } else { " = " });
+        // Behind an input, a bare `=` would be its default.
+        self.out.push_str(if node.outputs.is_empty() { "none = " } else { " = " });
         if !node.domain.is_empty() {
             self.put(format_args!("{}::", name(&node.domain)));
         }

@@ -96,3 +96,9 @@ fn a_nested_value_is_not_visible_outside() {
     let text = "graph {\n  input %c: bool[]\n  %0 = If(%c) {then_branch = {\n    %1 = A()\n    output %1\n  }}\n  output %1 as y\n}\n";
     assert!(Model::parse(text).unwrap_err().to_string().contains("`1` is not defined"));
 }
+
+#[test]
+fn a_node_without_results_is_not_the_default_of_an_input() {
+    let text = "graph {\n  input %x: f32[2]\n  none = t::Print(%x)\n  output %x as y\n}\n";
+    assert_eq!(Model::parse(text).unwrap().to_text(), text);
+}

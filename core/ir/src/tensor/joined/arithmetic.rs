@@ -207,15 +207,15 @@ fn integers(operator: Binary, dtype: DType, [a, b]: [Operand<'_>; 2], out: &mut 
     for (at, out) in out.chunks_exact_mut(size).enumerate() {
         let a = cast::integer(dtype, a.one(at, size).0);
         let b = cast::integer(dtype, b.one(at, size).0);
-        // Elements have at most 64 bits.
+        // Elements have at most 64 bits; the product of two of `u64` may have more than an `i128`.
         let value = match operator {
-            Binary::Add => a + b,
-            Binary::Sub => a - b,
-            Binary::Mul => a * b,
+            Binary::Add => Some(a + b),
+            Binary::Sub => Some(a - b),
+            Binary::Mul => a.checked_mul(b),
             Binary::Div if b == 0 => return Err(Error::Value(format!("{a} is divided by 0"))),
-            Binary::Div => a / b,
+            Binary::Div => Some(a / b),
         };
-        if !cast::put(dtype, value, out) {
+        if !value.is_some_and(|value| cast::put(dtype, value, out)) {
             let name = operator.name();
             return Err(Error::Value(format!("`{name}` of {a} and {b} does not fit in {dtype}")));
         }

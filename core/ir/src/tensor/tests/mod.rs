@@ -118,6 +118,7 @@ fn chains_of_views_read_what_their_strides_say() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "Miri does not map files")]
 fn large_transposes_are_the_same_in_every_budget() {
     let (rows, columns) = (337u64, 703u64);
     let values: Vec<u8> = (0..rows * columns).flat_map(|i| (i as u32).to_le_bytes()).collect();
@@ -179,6 +180,7 @@ fn hostile_views_are_errors() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "it takes hours")]
 fn casts_go_in_pieces_and_in_parallel() {
     let values: Vec<f32> = (0..200_000u32).map(|i| (i as f32 - 1e5) * 0.37).collect();
     let half = f32s(&values).then(Transform::Cast(DType::F16)).unwrap();
@@ -225,6 +227,7 @@ const NARROW: [DType; 6] =
     [DType::F16, DType::BF16, DType::F8E4M3FN, DType::F8E4M3FNUZ, DType::F8E5M2, DType::F8E5M2FNUZ];
 
 #[test]
+#[cfg_attr(miri, ignore = "it takes hours")]
 fn casts_give_the_bits_that_pytorch_and_onnx_give() {
     let table = include_str!("../../../../../tests/files/data/casts.txt");
     let rows: Vec<Vec<u32>> = table

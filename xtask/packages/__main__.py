@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -34,6 +35,8 @@ def main() -> None:
     wheel = commands.add_parser("wheel", help="build a wheel")
     wheel.add_argument("--target", help="the target [default: the host's]")
     wheel.add_argument("--compatibility", help="manylinux_2_17, musllinux_1_2, …")
+    for builds_something in (archive, wheel):
+        builds_something.add_argument("--profile", default="dist", help="cargo's profile")
     commands.add_parser("sums", help="write SHA256SUMS of the folder")
     crate = commands.add_parser("crates", help="check that the crates can be published, in order")
     crate.add_argument("--no-verify", action="store_true", help="do not build the packed crates")
@@ -52,13 +55,13 @@ def main() -> None:
     match arguments.command:
         case "archive":
             target = arguments.target or builds.host()
-            binary = arguments.binary or builds.command(ROOT, target)
+            binary = arguments.binary or builds.command(ROOT, target, arguments.profile)
             folder = archives.lay_out(ROOT, binary, target, out)
             print(archives.pack(folder, builds.epoch(ROOT)))
             if arguments.deb:
                 print(debian.pack(ROOT, folder, target, out, builds.epoch(ROOT)))
         case "wheel":
-            builds.wheel(ROOT, arguments.target, arguments.compatibility, out)
+            builds.wheel(ROOT, arguments.target, arguments.compatibility, arguments.profile, out)
         case "sums":
             print(archives.sums(out).read_text(), end="")
         case "crates":
@@ -73,5 +76,5 @@ if __name__ == "__main__":
     os.environ["LC_ALL"] = "C.UTF-8"
     try:
         main()
-    except (OSError, RuntimeError) as error:
+    except (OSError, RuntimeError, subprocess.CalledProcessError) as error:
         sys.exit(f"cargo xtask package: {error}")

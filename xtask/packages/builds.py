@@ -74,7 +74,7 @@ def output(root: Path) -> Path:
     return root / os.environ.get("CARGO_TARGET_DIR", "target")
 
 
-def command(root: Path, target: str) -> Path:
+def command(root: Path, target: str, profile: str) -> Path:
     """Build the command for `target`, and return the binary."""
     zig = target.endswith("linux-gnu") and shutil.which("cargo-zigbuild") is not None
     if target.endswith("linux-gnu") and not zig:
@@ -82,15 +82,17 @@ def command(root: Path, target: str) -> Path:
             "cargo-zigbuild is missing: the binary will need this machine's glibc", file=sys.stderr
         )
     build = ["zigbuild", "--target", f"{target}.{GLIBC}"] if zig else ["build", "--target", target]
-    options = ["--profile", "dist", "--locked", "-p", "onnxport", "--features", "cuda"]
+    options = ["--profile", profile, "--locked", "-p", "onnxport", "--features", "cuda"]
     run(["cargo", *build, *options], root)
     suffix = ".exe" if "windows" in target else ""
-    return output(root) / target / "dist" / f"onnxport{suffix}"
+    return output(root) / target / profile / f"onnxport{suffix}"
 
 
-def wheel(root: Path, target: str | None, compatibility: str | None, out: Path) -> None:
+def wheel(
+    root: Path, target: str | None, compatibility: str | None, profile: str, out: Path
+) -> None:
     """Build a wheel into `out`, with zig if it states the C library that it needs."""
-    build = ["maturin", "build", "--profile", "dist", "--out", str(out)]
+    build = ["maturin", "build", "--profile", profile, "--locked", "--out", str(out)]
     if target:
         build += ["--target", target]
     if compatibility:

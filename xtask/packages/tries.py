@@ -34,8 +34,8 @@ class Systems:
         self.folder = out / "systems"
         self.first = system or self.folder / suite
         self.fresh = self.folder / "fresh"
+        self.folder.mkdir(exist_ok=True)
         if not self.first.is_dir():
-            self.folder.mkdir(exist_ok=True)
             draft = self.folder / f".{suite}"
             subprocess.run(["debootstrap", "--variant=minbase", suite, draft], check=True)
             draft.rename(self.first)

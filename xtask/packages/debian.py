@@ -1,9 +1,10 @@
-"""The Debian package, made from the contents of an archive with the tools of `dpkg-dev`."""
+"""The Debian package, made from the contents of an archive with `dpkg-deb` and `objdump`."""
 
 from __future__ import annotations
 
 import gzip
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -12,6 +13,7 @@ from pathlib import Path
 import builds
 
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+GLIBC = ("libc.so", "libm.so", "libdl.so", "libpthread.so", "librt.so", "ld-linux")
 MAINTAINER = "The onnxport developers <onnxport@users.noreply.github.com>"
 
 CONTROL = """\
@@ -126,12 +128,16 @@ def copyright_of(root: Path, homepage: str) -> str:
 
 
 def depends(tree: Path) -> str:
-    """Return the packages whose libraries the binary needs."""
-    # `dpkg-shlibdeps` wants to run beside the sources of a Debian package.
-    stub = tree / "debian"
-    stub.mkdir()
-    (stub / "control").write_text("Source: onnxport\n\nPackage: onnxport\nArchitecture: any\n")
-    command = ["dpkg-shlibdeps", "-O", "-eusr/bin/onnxport"]
-    done = subprocess.run(command, cwd=tree, check=True, capture_output=True, text=True)
-    shutil.rmtree(stub)
-    return done.stdout.strip().removeprefix("shlibs:Depends=")
+    """Return what the binary needs: glibc, in the oldest version that will do.
+
+    For symbols that were in other libraries of glibc before, `dpkg-shlibdeps` would state the
+    version in which they moved.
+    """
+    command = ["objdump", "-p", tree / "usr/bin/onnxport"]
+    stated = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    libraries = set(re.findall(r"^ +NEEDED +(\S+)$", stated, re.MULTILINE))
+    if others := {name for name in libraries if not name.startswith(GLIBC)}:
+        raise RuntimeError(f"the package would have to depend on {', '.join(sorted(others))}")
+    versions = re.findall(r" GLIBC_([0-9.]+)$", stated, re.MULTILINE)
+    oldest = max(versions, key=lambda version: [int(part) for part in version.split(".")])
+    return f"libc6 (>= {oldest})"

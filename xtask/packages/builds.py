@@ -7,7 +7,10 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+
+import wheels
 
 GLIBC = "2.17"
 """The oldest release that binaries for Linux run with."""
@@ -92,12 +95,15 @@ def wheel(
     root: Path, target: str | None, compatibility: str | None, profile: str, out: Path
 ) -> None:
     """Build a wheel into `out`, with zig if it states the C library that it needs."""
-    build = ["maturin", "build", "--profile", profile, "--locked", "--out", str(out)]
-    if target:
-        build += ["--target", target]
-    if compatibility:
-        build += ["--zig", "--compatibility", compatibility]
-    run(build, root)
+    with tempfile.TemporaryDirectory(dir=out) as folder:
+        build = ["maturin", "build", "--profile", profile, "--locked", "--out", folder]
+        if target:
+            build += ["--target", target]
+        if compatibility:
+            build += ["--zig", "--compatibility", compatibility]
+        run(build, root)
+        for built in Path(folder).glob("*.whl"):
+            print(wheels.normalize(built, root, out))
 
 
 def run(build: list[str], root: Path) -> None:

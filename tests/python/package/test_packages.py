@@ -1,5 +1,6 @@
 """The files of a release: archives, the installer and the build from source, without a build."""
 
+import base64
 import hashlib
 import http.server
 import importlib.util
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import tarfile
 import threading
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -63,6 +65,29 @@ def test_an_archive_depends_on_its_contents_only(archives, tmp_path):
     assert modes["onnxport"] == (0o755, 1_700_000_000, 0)
     assert modes["onnxport.1"] == (0o644, 1_700_000_000, 0)
     assert {"onnxport.bash", "_onnxport", "onnxport.fish", "LICENSE-MIT"} <= modes.keys()
+
+
+def test_a_wheel_does_not_state_the_folder_of_its_build(monkeypatch, tmp_path):
+    wheels = module("wheels", monkeypatch)
+    written = []
+    for root in ("/one", "/another/folder"):
+        old = tmp_path / root[1:].replace("/", "-") / "x-1-py3-none-any.whl"
+        new = old.parent / "new"
+        new.mkdir(parents=True)
+        with zipfile.ZipFile(old, "w") as wheel:
+            for name, data in {
+                "x/a.so": b"code",
+                "x-1.dist-info/sboms/x.json": f'"path+file://{root}/python#x"'.encode(),
+                "x-1.dist-info/RECORD": f"of {root}".encode(),
+            }.items():
+                wheel.writestr(zipfile.ZipInfo(name), data)
+        written.append(wheels.normalize(old, Path(root), new).read_bytes())
+    assert written[0] == written[1]
+    with zipfile.ZipFile(new / old.name) as wheel:
+        assert wheel.read("x-1.dist-info/sboms/x.json") == b'"path+file:///onnxport/python#x"'
+        record = wheel.read("x-1.dist-info/RECORD").decode()
+    digest = base64.urlsafe_b64encode(hashlib.sha256(b"code").digest()).decode().rstrip("=")
+    assert f"x/a.so,sha256={digest},4\n" in record
 
 
 def test_names_and_versions_agree(archives):

@@ -1554,7 +1554,7 @@ class PluginNew(Command):
             kind: The kind of plugin.
             sdk: The plugin SDK: the folder `plugin-sdk` of onnxport's sources, or the URL
                 of their git repository [default: a copy in the project of the sources that this
-                program was built with].
+                program was built with; crates.io if it was built from there].
             json: Print one JSON object instead of text.
             quiet: Print only results and problems.
             verbose: Show notes from plugins as well as warnings; repeat it for debug

@@ -3,6 +3,7 @@
 //! - `cargo xtask test` checks everything; `--fast` skips the steps that need Python.
 //! - `cargo xtask python` builds the extension module of the Python package and puts it beside it.
 //! - `cargo xtask plugins` builds and installs the plugins that the command does not contain.
+//! - `cargo xtask package` builds wheels, archives and Debian packages, and tries them in fresh systems (`packages`).
 //! - `cargo xtask conformance` runs the backend tests of the `onnx` package; `conformance ops` runs PyTorch's samples of
 //!   operators, and writes `docs/operators.md`.
 //! - `cargo xtask gpu` runs the tests that need a GPU; `--pack DIR` packs them for a machine without Rust.
@@ -26,6 +27,7 @@ mod generate;
 mod gpu;
 mod imports;
 mod nightly;
+mod package;
 mod plugins;
 mod python;
 mod skipped;
@@ -42,6 +44,7 @@ usage: cargo xtask test [--fast]    run all checks and tests; --fast leaves out 
                                     build the Python package's extension module, and put it beside the package
        cargo xtask plugins [DIR]    build the plugins that the command does not contain, such as that for GPUs, and put
                                     them where it looks for plugins, or into a folder
+       cargo xtask package COMMAND  build and try what a release consists of; `package --help` lists the commands
        cargo xtask gen [contract] [--check]
                                     write what is generated, or check that it is current;
                                     `contract` is the part that needs no Python
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
         ["python", "--release"] => extension::run(true),
         ["plugins"] => plugins::run(None),
         ["plugins", folder] => plugins::run(Some(folder.as_ref())),
+        ["package", arguments @ ..] => package::run(arguments),
         ["gen", "contract"] => contract::run(&root(), generate::Mode::Write),
         ["gen", "contract", "--check"] => contract::run(&root(), generate::Mode::Check),
         ["freeze", revision] => freeze::run(revision),

@@ -38,7 +38,8 @@ pub(crate) fn interpreter(venv: &Path) -> PathBuf {
     if cfg!(windows) { venv.join("Scripts/python.exe") } else { venv.join("bin/python") }
 }
 
-fn base_interpreter() -> Result<&'static str, String> {
+/// A Python that is new enough, outside of the environment.
+pub(crate) fn base_interpreter() -> Result<&'static str, String> {
     const MODERN: &str = "import sys; sys.exit(sys.version_info < (3, 10))";
     let works = |name: &&str| Command::new(name).args(["-c", MODERN]).status().is_ok_and(|s| s.success());
     ["python3", "python"].into_iter().find(works).ok_or_else(|| "Python 3.10 or newer is needed".to_owned())

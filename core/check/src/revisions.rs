@@ -3,16 +3,13 @@
 
 use std::sync::Mutex;
 
-use onnxport_abi::{HostRoot, PluginRoot, Table, Version, status};
+use onnxport_abi::{FINGERPRINTS, HostRoot, PluginRoot, Table, Version, status};
 use onnxport_abi::{RSlice, RStr};
 
 use super::Finding;
 use super::journal::Journal;
 use onnxport_core::host::Validated;
 use onnxport_core::host::{CONTRACT, attach};
-
-/// Every field of every released revision; the record that the contract's own tests hold it against.
-const FROZEN: &str = include_str!("../../../plugin-sdk/abi/fingerprints.txt");
 
 /// The contract of the host that [`query`] plays.
 static PLAYED: Mutex<Version> = Mutex::new(CONTRACT);
@@ -57,7 +54,7 @@ fn revisions() -> Vec<Version> {
 
 /// Revision, interface and table of every frozen field.
 fn frozen() -> impl Iterator<Item = (Version, &'static str, &'static str)> {
-    FROZEN.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
+    FINGERPRINTS.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
         let mut words = line.split_whitespace();
         let (major, minor) = words.next()?.split_once('.')?;
         let version = Version { major: major.parse().ok()?, minor: minor.parse().ok()? };

@@ -7,6 +7,10 @@
 use abi_stable::StableAbi;
 use abi_stable::type_layout::{TLData, TLField, TLFunction, TypeLayout};
 
+/// A line for every field of every revision of the contract: revision, interface, table, field and fingerprint. Lines of
+/// a revision that is not released end in `open`.
+pub const FINGERPRINTS: &str = include_str!("../fingerprints.txt");
+
 /// Where a field has a pointer that must not be null.
 #[derive(Clone, Copy)]
 pub(crate) enum Pointer {

@@ -26,7 +26,7 @@ pub use abi_stable;
 pub use borrowed::{MAX_ITEMS, MAX_TEXT, Malformed, RSlice, RSliceMut, RStr};
 pub use c_root::{CRoot, CRootError};
 pub use dtype::{DType, Kind};
-pub use fingerprint::Shape;
+pub use fingerprint::{FINGERPRINTS, Shape};
 pub use interfaces::*;
 pub use root::{HostRoot, PANIC_PROBE, PluginRoot, PluginRootRef};
 pub use table::{Interface, Mismatch, Table, Version, Why};

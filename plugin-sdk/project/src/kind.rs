@@ -3,9 +3,10 @@
 macro_rules! files {
     ($kind:literal: $($path:literal),* $(,)?) => {
         &[
-            (".gitignore", include_str!("../../template/.gitignore")),
-            ("Cargo.toml", include_str!("../../template/Cargo.toml")),
-            $(($path, include_str!(concat!("../../template/", $kind, "/", $path)))),*
+            // Under other names: cargo packs no folder with a manifest into a crate.
+            (".gitignore", include_str!("../template/gitignore")),
+            ("Cargo.toml", include_str!("../template/manifest.toml")),
+            $(($path, include_str!(concat!("../template/", $kind, "/", $path)))),*
         ]
     };
 }

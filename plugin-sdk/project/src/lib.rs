@@ -1,7 +1,8 @@
 //! New plugin projects.
 //!
-//! A project is made of a template, one for each kind of plugin (`plugin-sdk/template`): its name and its path to the
-//! plugin SDK are replaced. Unless the user names an SDK, the project gets the sources that travel with the program.
+//! A project is made of a template, one for each kind of plugin (`template`): its name and its path to the
+//! plugin SDK are replaced. Unless the user names an SDK, the project gets the sources that travel with the program, or
+//! depends on the registry's crates if the program was built from there.
 
 mod kind;
 mod name;

@@ -5,17 +5,19 @@ use std::path::{Path, PathBuf};
 
 use onnxport_ir::diagnose::{Code, Diagnostic};
 
-/// The sources of the SDK, as an archive.
+/// The sources of the SDK, as an archive; empty if this crate was built from a registry.
 const SOURCES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sdk.zip"));
 
 /// The folder of a project that holds them.
 const FOLDER: &str = "sdk";
 
-/// Where the plugin SDK comes from. It is in no registry yet.
+/// Where the plugin SDK comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sdk {
     /// The sources that travel with this program; the project gets a copy.
     Bundled,
+    /// The registry that this program was built from, in the same version.
+    Registry,
     /// A folder that holds it.
     Path(PathBuf),
     /// A git repository that holds it.
@@ -23,6 +25,11 @@ pub enum Sdk {
 }
 
 impl Sdk {
+    /// The SDK of this version of onnxport.
+    pub const fn own() -> Self {
+        if SOURCES.is_empty() { Self::Registry } else { Self::Bundled }
+    }
+
     /// A git address, or a folder.
     pub fn parse(text: &str) -> Self {
         if text.contains("://") || text.starts_with("git@") {
@@ -36,6 +43,7 @@ impl Sdk {
     pub(super) fn dependency(&self, folder: &str) -> Result<String, Diagnostic> {
         let text = match self {
             Self::Bundled => return Ok(format!("path = \"{FOLDER}/plugin-sdk{folder}\"")),
+            Self::Registry => return Ok(format!("version = \"{}\"", env!("CARGO_PKG_VERSION"))),
             Self::Git(address) => return Ok(format!("git = {}", quoted(address))),
             Self::Path(path) => path,
         };
@@ -56,7 +64,7 @@ impl Sdk {
     pub(super) fn workspace(&self) -> String {
         match self {
             Self::Bundled => format!("[workspace]\nexclude = [\"{FOLDER}\"]\n"),
-            Self::Path(_) | Self::Git(_) => "[workspace]\n".to_owned(),
+            Self::Registry | Self::Path(_) | Self::Git(_) => "[workspace]\n".to_owned(),
         }
     }
 
@@ -64,7 +72,7 @@ impl Sdk {
     pub(super) fn unpack(&self, project: &Path) -> std::io::Result<()> {
         match self {
             Self::Bundled => onnxport_archive::unpack(SOURCES, &project.join(FOLDER)),
-            Self::Path(_) | Self::Git(_) => Ok(()),
+            Self::Registry | Self::Path(_) | Self::Git(_) => Ok(()),
         }
     }
 }

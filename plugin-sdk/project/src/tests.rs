@@ -53,6 +53,20 @@ fn nothing_is_made_where_something_is_wrong() {
 }
 
 #[test]
+fn a_program_of_a_registry_makes_projects_that_depend_on_its_crates() {
+    assert_eq!(Sdk::own(), Sdk::Bundled, "the sources are around this test");
+    let parent = tempfile::tempdir().unwrap();
+    let folder = parent.path().join("mine");
+    new("mine", Kind::Lowerings, &folder, &Sdk::Registry).unwrap();
+    let text = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+    let version = env!("CARGO_PKG_VERSION");
+    for name in ["onnxport-sdk", "onnxport-testkit"] {
+        assert!(text.contains(&format!("{name} = {{ version = \"{version}\" }}")), "{text}");
+    }
+    assert!(text.starts_with("[workspace]\n\n") && !folder.join("sdk").exists(), "{text}");
+}
+
+#[test]
 fn a_project_of_every_kind_brings_the_sources_of_the_sdk() {
     let parent = tempfile::tempdir().unwrap();
     for kind in Kind::ALL {

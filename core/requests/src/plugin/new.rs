@@ -25,7 +25,7 @@ pub struct PluginNewRequest {
     #[arg(long, value_enum, default_value_t)]
     pub kind: PluginKind,
     /// The plugin SDK: the folder `plugin-sdk` of onnxport's sources, or the URL of their git repository [default: a
-    /// copy in the project of the sources that this program was built with]
+    /// copy in the project of the sources that this program was built with; crates.io if it was built from there]
     #[arg(long, value_name = "PATH|URL", value_hint = ValueHint::AnyPath)]
     pub sdk: Option<String>,
 }
@@ -83,7 +83,7 @@ impl Request for PluginNewRequest {
 
     fn run(&self, _: &Host, _: &mut dyn Progress) -> Result<Project, Report> {
         let folder = self.path.clone().unwrap_or_else(|| PathBuf::from(&self.name));
-        let sdk = self.sdk.as_deref().map_or(Sdk::Bundled, Sdk::parse);
+        let sdk = self.sdk.as_deref().map_or(Sdk::own(), Sdk::parse);
         Ok(project::new(&self.name, self.kind.into(), &folder, &sdk)?)
     }
 }

@@ -7,6 +7,7 @@
 //!   operators, and writes `docs/operators.md`.
 //! - `cargo xtask gpu` runs the tests that need a GPU; `--pack DIR` packs them for a machine without Rust.
 //! - `cargo xtask freeze` pins a revision of the contract when it is released.
+//! - `cargo xtask site` builds the documentation site, with mdBook.
 //! - `cargo xtask imports` prints who imports whom.
 //! - `cargo xtask gen` writes generated files; `--check` tests that they are current. `gen contract` writes the binary
 //!   contract alone, which needs no Python.
@@ -24,6 +25,7 @@ mod gpu;
 mod imports;
 mod plugins;
 mod python;
+mod site;
 mod skipped;
 mod step;
 mod test;
@@ -48,6 +50,9 @@ usage: cargo xtask test [--fast]    run all checks and tests; --fast leaves out 
        cargo xtask gpu [--pack DIR [--debug]]
                                     run the tests that need a GPU, or write a folder that runs them on a machine with
                                     nothing but a driver, NVRTC and cuBLAS; they take no Python
+       cargo xtask site [--source URL]
+                                    build the documentation in target/site, with mdBook, which is installed if it is
+                                    missing; URL is that of the repository's files
        cargo xtask imports          print who imports whom, and what is against the order in ARCHITECTURE.md";
 
 fn main() -> ExitCode {
@@ -68,6 +73,8 @@ fn main() -> ExitCode {
         ["gpu"] => gpu::run(),
         ["gpu", "--pack", folder] => gpu::pack(folder.as_ref(), false),
         ["gpu", "--pack", folder, "--debug"] => gpu::pack(folder.as_ref(), true),
+        ["site"] => site::run(None),
+        ["site", "--source", url] => site::run(Some(url)),
         ["imports"] => imports::run(&root()),
         ["gen"] => generate::run(generate::Mode::Write),
         ["gen", "--check"] => generate::run(generate::Mode::Check),

@@ -71,15 +71,17 @@ def table() -> str:
             f"{served} of {tried} equal",
         ),
         (
-            f"CPU time of [a conversion](benches/README.md#conversions), median of {models} models",
-            f"1/{times} of `torch.onnx.export`, without `torch.export`",
+            "CPU time of [a conversion](benches/README.md#conversions) after `torch.export`, "
+            f"median of {models} models",
+            f"1/{times} of `torch.onnx.export`",
         ),
         (
-            "[nodes](benches/README.md#nodes), and `torch.onnx`, onnxslim, onnxsim, ONNX Runtime",
-            f"fewest, or as few, in {fewest} of {counted} models",
+            "[nodes](benches/README.md#nodes) after optimization",
+            f"in {fewest} of {counted} models no more than those of `torch.onnx`, onnxslim, "
+            "onnxsim and ONNX Runtime",
         ),
         (
-            "[time in ONNX Runtime](benches/README.md#models-in-onnx-runtime) of `torch.onnx`'s",
+            "[time in ONNX Runtime](benches/README.md#models-in-onnx-runtime), `torch.onnx` = 1",
             speeds(),
         ),
     )

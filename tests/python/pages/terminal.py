@@ -18,7 +18,7 @@ text{white-space:pre;fill:#1f2328}
 .r{fill:#cf222e}.g{fill:#1a7f37}.y{fill:#9a6700}.c{fill:#0969da}
 @media(prefers-color-scheme:dark){text{fill:#e6edf3}.f{fill:#161b22;stroke:#30363d}.p{fill:#d2a8ff}
 .d{fill:#8b949e}.r{fill:#ff7b72}.g{fill:#3fb950}.y{fill:#d29922}.c{fill:#58a6ff}}
-@media(prefers-reduced-motion:no-preference){g{animation:s .3s both}}
+@media(prefers-reduced-motion:no-preference){.s{animation:s .3s both}}
 @keyframes s{from{opacity:0}to{opacity:1}}"""
 
 
@@ -65,8 +65,11 @@ def rows(parts: list[Span]) -> list[list[Span]]:
 
 
 def picture(session: list[tuple[str, str]], title: str) -> str:
-    """Return the picture of commands and what they print, which appear one after the other."""
-    groups, row, delay = [], 0, 0.0
+    """Return the picture of commands and what they print.
+
+    The first command and its output are there from the start, the others appear in turn.
+    """
+    groups, row, delay = [], 0, -1.0
     for command, said in session:
         lines = [[Span("$ ", "p"), Span(command, "b")], *map(spans, said.rstrip("\n").split("\n"))]
         texts = []
@@ -77,9 +80,9 @@ def picture(session: list[tuple[str, str]], title: str) -> str:
                 texts.append(text(part, row, continues=number > 0))
             if index == 0:
                 groups.append(group(texts, delay))
-                texts, delay = [], delay + 0.8
+                texts, delay = [], delay + 0.8 if delay > 0 else delay
         groups.append(group(texts, delay))
-        delay += 1.8
+        delay = max(delay, 0.0) + 1.8
         row += 1
     width, height = round(COLUMNS * WIDTH + 2 * EDGE), row * HEIGHT + EDGE
     head = (
@@ -91,8 +94,9 @@ def picture(session: list[tuple[str, str]], title: str) -> str:
 
 
 def group(texts: list[str], delay: float) -> str:
-    """Return rows that appear together."""
-    return f'<g style="animation-delay:{delay:.1f}s">\n' + "".join(texts) + "</g>\n"
+    """Return rows that appear together after `delay` seconds, or are there from the start."""
+    style = f' class="s" style="animation-delay:{delay:.1f}s"' if delay > 0 else ""
+    return f"<g{style}>\n" + "".join(texts) + "</g>\n"
 
 
 def text(parts: list[Span], row: int, *, continues: bool) -> str:

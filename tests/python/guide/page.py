@@ -151,8 +151,7 @@ def run(found: list[Block], home: Path) -> Iterator[tuple[Block, list[tuple[str,
                 folder = entered(folder / command[3:])
                 said_here.append((command, ""))
                 continue
-            said = shown(command, folder, environment).replace(str(home), HOME).strip("\n")
-            said = re.sub(r"\S*/lib/python[\d.]+/site-packages", PACKAGES, said)
+            said = as_seen(shown(command, folder, environment), home).strip("\n")
             said_here.append((command, said))
             if "UPDATE" not in os.environ:
                 assert plain(said) == plain(expected), command
@@ -171,8 +170,14 @@ def shown(command: str, folder: Path, environment: dict[str, str]) -> str:
         text=True,
         check=False,
     ).stdout
-    # Bars of progress, of transformers.
+    # The bars of progress of transformers are left out.
     return re.sub(r".*\dit/s\]\n?|.*\?it/s\]\n?", "", said)
+
+
+def as_seen(said: str, home: Path) -> str:
+    """Return output with the paths of a reader."""
+    said = said.replace(str(home), HOME).replace(str(forked.prefix()), f"{HOME}/.venv")
+    return re.sub(r"\S*/lib/python[\d.]+/site-packages", PACKAGES, said)
 
 
 def entered(folder: Path) -> Path:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from pathlib import Path
 
-from tests.python.guide.page import HOME, PACKAGES, shown, tools
+from tests.python.guide.page import as_seen, shown, tools
 from tests.python.onnx_runtime import ROOT
 from tests.python.pages.terminal import picture
 
@@ -60,14 +59,14 @@ COMMANDS = (
 
 def record(home: Path) -> str:
     """Run the commands in an empty folder, and return the picture."""
-    environment = tools(home) | {"CLICOLOR_FORCE": "1"}
+    environment = tools(home)
     (home / "models.py").write_text(PROGRAM)
     said = shown("python models.py", home, environment)
     assert not said, said
     session = []
     for command in COMMANDS:
-        said = shown(f"{command} --color always", home, environment).replace(str(home), HOME)
-        session.append((command, re.sub(r"\S*/lib/python[\d.]+/site-packages", PACKAGES, said)))
+        said = shown(f"{command} --color always", home, environment)
+        session.append((command, as_seen(said, home)))
     return picture(session, TITLE)
 
 

@@ -182,7 +182,7 @@ def as_seen(said: str, home: Path) -> str:
 
 def entered(folder: Path) -> Path:
     """Return a folder; nothing of a crate in it is fetched or built twice."""
-    if (folder / "Cargo.toml").exists() and not (folder / "Cargo.lock").exists():
+    if (folder / "Cargo.toml").exists():
         # The workspace's versions and builds are used.
         shutil.copy(ROOT / "Cargo.lock", folder / "Cargo.lock")
         target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))

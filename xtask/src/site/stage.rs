@@ -109,13 +109,15 @@ fn rewrite_line(line: &str, replace: &mut impl FnMut(&str) -> Option<Target>, ou
                 };
                 let (link, tail) = (&tail[1..end], &tail[end + 1..]);
                 rest = tail;
-                match (replace(link), opened.take()) {
-                    (Some(Target::Link(link)), _) => out.push_str(&format!("]({link})")),
+                let link = match (replace(link), opened.take()) {
+                    (Some(Target::Link(link)), _) => link,
                     (Some(Target::Text), Some(begin)) => {
                         out.remove(begin);
+                        continue;
                     }
-                    _ => out.push_str(&format!("]({link})")),
-                }
+                    _ => link.to_owned(),
+                };
+                out.extend(["](", &link, ")"]);
                 continue;
             }
             _ => {}

@@ -14,7 +14,7 @@ import random
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sympy
 import torch
@@ -37,6 +37,9 @@ from onnxport._program import (
 )
 from onnxport._sidecar import Case, sidecar_path, write
 
+if TYPE_CHECKING:
+    from onnxport import ONNXProgram
+
 DIM_NAMES = "onnxport.dims.json"
 GUARDS = "onnxport.guards.json"
 DRAWS_PER_CASE = 64
@@ -51,7 +54,7 @@ class Inputs:
 
 
 def save(
-    ep: ExportedProgram,
+    ep: ExportedProgram | ONNXProgram,
     path: str | os.PathLike[str],
     *,
     module: Callable[..., Any] | None = None,
@@ -64,7 +67,8 @@ def save(
     """Save `ep` at `path` and record expected values beside it; return the sidecar's path.
 
     Args:
-        ep: A program with its example inputs, as `torch.export.export` returns it.
+        ep: A program with its example inputs, as `torch.export.export` returns it, or the result
+            of `onnxport.export`, whose exported program is saved.
         path: The `.pt2` file to write.
         module: The module that computes the expected values; by default the program itself. Its
             mode (train or eval) is not changed.
@@ -84,6 +88,7 @@ def save(
     Raises:
         SaveError: No example inputs, or the program does not run with `inputs`.
     """
+    ep = _exported(ep)
     recorder = _Recorder(ep, module, seed)
     recorded = list(recorder.record(inputs, cases))
     if root is not None:
@@ -100,6 +105,14 @@ def save(
     if intermediates:
         record(ep, recorder.leaves, intermediates_path(path), seed)
     return target
+
+
+def _exported(program: ExportedProgram | ONNXProgram) -> ExportedProgram:
+    """Return the program itself, or that of an `ONNXProgram`."""
+    found = getattr(program, "exported_program", program)
+    if not isinstance(found, ExportedProgram):
+        raise SaveError(f"{type(program).__name__} has no exported program")
+    return found
 
 
 def _same(a: torch.Tensor, b: torch.Tensor) -> bool:

@@ -47,6 +47,15 @@ def test_inputs_and_outputs_are_named_by_the_program(tmp_path):
     assert tensors["traced/output/3"].shape == ()
 
 
+def test_the_result_of_an_export_is_saved_as_its_program(tmp_path):
+    program = onnxport.export(nn.ReLU().eval(), (torch.randn(3),))
+    sidecar = onnxport.save(program, tmp_path / "m.pt2")
+    assert torch.export.load(tmp_path / "m.pt2").example_inputs is not None
+    assert read(sidecar)[0][0]["name"] == "traced"
+    with pytest.raises(onnxport.SaveError, match="Tensor has no exported program"):
+        onnxport.save(torch.ones(1), tmp_path / "other.pt2")
+
+
 class Embed(nn.Module):
     def __init__(self):
         super().__init__()

@@ -8,6 +8,7 @@
 //!   operators, and writes `docs/operators.md`.
 //! - `cargo xtask gpu` runs the tests that need a GPU; `--pack DIR` packs them for a machine without Rust.
 //! - `cargo xtask freeze` pins a revision of the contract when it is released.
+//! - `cargo xtask site` builds the documentation site, with mdBook.
 //! - `cargo xtask imports` prints who imports whom.
 //! - `cargo xtask miri` and `cargo xtask sanitize` run tests under Miri and sanitizers, which need nightly Rust.
 //! - `cargo xtask fuzz` runs the fuzz targets under libFuzzer, one after the other.
@@ -30,6 +31,7 @@ mod nightly;
 mod package;
 mod plugins;
 mod python;
+mod site;
 mod skipped;
 mod step;
 mod test;
@@ -60,6 +62,9 @@ usage: cargo xtask test [--fast]    run all checks and tests; --fast leaves out 
                                     run the tests of the crates with unsafe code under a sanitizer
        cargo xtask fuzz SECONDS [TARGET]...
                                     run fuzz targets under libFuzzer, each for some seconds, on copies of their corpora
+       cargo xtask site [--source URL]
+                                    build the documentation in target/site, with mdBook, which is installed if it is
+                                    missing; URL is that of the repository's files
        cargo xtask imports          print who imports whom, and what is against the order in ARCHITECTURE.md";
 
 fn main() -> ExitCode {
@@ -84,6 +89,8 @@ fn main() -> ExitCode {
         ["miri"] => nightly::miri(),
         ["sanitize", which @ ("address" | "thread")] => nightly::sanitize(which),
         ["fuzz", seconds, targets @ ..] => fuzz::run(seconds, targets),
+        ["site"] => site::run(None),
+        ["site", "--source", url] => site::run(Some(url)),
         ["imports"] => imports::run(&root()),
         ["gen"] => generate::run(generate::Mode::Write),
         ["gen", "--check"] => generate::run(generate::Mode::Check),

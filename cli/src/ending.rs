@@ -11,7 +11,7 @@ use crate::exit::Exit;
 use crate::global::Global;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
-use crate::{render, sandbox};
+use crate::{render, scratch};
 
 /// The time limit for printing once the end was requested.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -61,7 +61,7 @@ pub(crate) fn end(outcome: &Outcome) -> ! {
         // The process that ends us may not read it.
         let _ = render::print(name, outcome, *global);
     }
-    sandbox::clean();
+    scratch::remove();
     leave(outcome.exit)
 }
 

@@ -30,6 +30,7 @@ mod process;
 mod progress;
 mod render;
 mod sandbox;
+mod scratch;
 mod signals;
 mod sizes;
 mod target;

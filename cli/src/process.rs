@@ -17,7 +17,7 @@ use crate::exit::Exit;
 use crate::global::Color;
 use crate::outcome::{CommandResult, Outcome};
 use crate::progress::Progress;
-use crate::{crash, dispatch, ending, render, sandbox, signals, truncated, usage};
+use crate::{crash, dispatch, ending, render, sandbox, scratch, signals, truncated, usage};
 
 /// The location of the last panic; the hook stores it instead of printing.
 static PANIC: Mutex<Option<String>> = Mutex::new(None);
@@ -97,7 +97,7 @@ fn run(arguments: Vec<OsString>) -> Exit {
     };
     joined.describe(&mut outcome);
     let exit = render::exit(&render::print(name, &outcome, global), &outcome);
-    sandbox::clean();
+    scratch::remove();
     if is_abandoned {
         ending::leave(exit);
     }

@@ -16,13 +16,11 @@ mod landlocked;
 mod syscalls;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
-use std::sync::OnceLock;
 
 use onnxport_core::diagnose::{Code, Diagnostic};
 
-/// The temporary folder of a confined process.
-static SCRATCH: OnceLock<PathBuf> = OnceLock::new();
+#[cfg(target_os = "linux")]
+use crate::scratch;
 
 /// Confines this process to the paths of the command line `arguments`, the name of the program first.
 ///
@@ -32,16 +30,12 @@ static SCRATCH: OnceLock<PathBuf> = OnceLock::new();
 pub(crate) fn enter(arguments: &[OsString]) -> Result<(), Diagnostic> {
     let access = access::Access::of_command_line(arguments)?;
     landlocked::is_alone()?;
-    let parent = std::env::temp_dir();
-    let scratch = tempfile::Builder::new().prefix("onnxport-sandbox-").tempdir_in(&parent);
-    let scratch = scratch.map_err(|error| refused(format!("{}: {error}", parent.display())))?.keep();
-    // The first command of a process is its only one.
-    let _ = SCRATCH.set(scratch.clone());
-    let _ = tempfile::env::override_temp_dir(&scratch);
-    let confined = landlocked::restrict(&access, &scratch)
+    let temporary = |error: std::io::Error| refused(format!("{}: {error}", std::env::temp_dir().display()));
+    let scratch = scratch::create().map_err(temporary)?;
+    let confined = landlocked::restrict(&access, scratch)
         .and_then(|()| capabilities::drop_all())
         .and_then(|()| syscalls::restrict());
-    confined.inspect_err(|_| clean())
+    confined.inspect_err(|_| scratch::remove())
 }
 
 /// Confines this process.
@@ -51,14 +45,6 @@ pub(crate) fn enter(arguments: &[OsString]) -> Result<(), Diagnostic> {
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn enter(_arguments: &[OsString]) -> Result<(), Diagnostic> {
     Err(refused("it needs Linux".to_owned()).help("run onnxport in a container or a virtual machine instead"))
-}
-
-/// Removes the temporary folder, at the end of the process.
-pub(crate) fn clean() {
-    if let Some(scratch) = SCRATCH.get() {
-        // If it cannot be removed, an empty folder remains.
-        let _ = std::fs::remove_dir_all(scratch);
-    }
 }
 
 /// Returns the refusal of a process that is not confined.

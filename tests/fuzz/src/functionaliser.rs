@@ -6,8 +6,8 @@ use arbitrary::{Result, Unstructured};
 use onnxport_core::diagnose::Origin;
 use onnxport_core::normalise::run_steps;
 use onnxport_core::program::{
-    Arg, Call, InputKind, InputSpec, NamedArg, Output, OutputKind, OutputSpec, Program, TensorType, Val,
-    Value, ValueType,
+    Arg, Call, InputKind, InputSpec, NamedArg, Output, OutputKind, OutputSpec, Outputs, Program, TensorType,
+    Val, Value, ValueType,
 };
 use onnxport_core::registry::Schemas;
 use onnxport_core::sym::Dim;
@@ -96,7 +96,7 @@ impl Builder {
             let args = args.into_iter().map(|(name, arg)| NamedArg { name: name.into(), arg }).collect();
             let origin = self.program.origins.push(Origin::default());
             let target = format!("aten.{target}").into();
-            let mut call = Call { target, args, outputs: Default::default(), origin };
+            let mut call = Call { target, args, outputs: Outputs::default(), origin };
             let results = self.machine.call(&call);
             let at = self.program.body.calls.len();
             call.outputs.push(match results {

@@ -89,9 +89,10 @@ fn source(u: &mut Unstructured<'_>) -> Result<Pair> {
     let dtype = *u.choose(DTYPES)?;
     let rank = u.int_in_range(0..=4)?;
     let shape: Vec<u64> = (0..rank).map(|_| Ok(*u.choose(&[1, 2, 3, 2, 4, 0])?)).collect::<Result<_>>()?;
-    let strides: Option<Vec<u64>> = match u.ratio(1, 3)? {
-        true => Some((0..rank).map(|_| u.int_in_range(0..=5)).collect::<Result<_>>()?),
-        false => None,
+    let strides: Option<Vec<u64>> = if u.ratio(1, 3)? {
+        Some((0..rank).map(|_| u.int_in_range(0..=5)).collect::<Result<_>>()?)
+    } else {
+        None
     };
     let offset = u.int_in_range(0..=3)?;
     let reach = match &strides {
@@ -247,8 +248,8 @@ fn reshape(u: &mut Unstructured<'_>, pair: &Pair) -> Result<Option<Pair>> {
     let first = u.int_in_range(1..=6)?;
     let shape = match u.int_in_range(0..=3)? {
         0 => vec![count],
-        1 if count % first == 0 => vec![first, count / first],
-        2 if count % first == 0 => vec![count / first, 1, first],
+        1 if count.is_multiple_of(first) => vec![first, count / first],
+        2 if count.is_multiple_of(first) => vec![count / first, 1, first],
         _ => vec![1, count],
     };
     let lazy = pair.lazy.reshape(&shape);

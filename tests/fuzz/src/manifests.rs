@@ -47,9 +47,10 @@ fn plugin(name: &str, text: &[u8]) {
     with_file(name, text, |path| {
         let library = path.with_extension("");
         let Ok(Some(read)) = Manifest::beside(&library) else { return };
-        let again = match name.ends_with("json") {
-            true => serde_json::to_string(&read).expect("JSON").into_bytes(),
-            false => toml::to_string(&read).expect("TOML").into_bytes(),
+        let again = if name.ends_with("json") {
+            serde_json::to_string(&read).expect("JSON").into_bytes()
+        } else {
+            toml::to_string(&read).expect("TOML").into_bytes()
         };
         fs::write(path, again).expect("a writable folder");
         assert_eq!(Manifest::beside(&library).expect("a manifest that was written"), Some(read));

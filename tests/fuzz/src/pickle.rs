@@ -140,7 +140,9 @@ fn visit(value: &SampleValue, depth: usize) {
     match value {
         SampleValue::Tensor(tensor) => check_tensor(tensor),
         SampleValue::List(items) | SampleValue::Tuple(items) => {
-            items.iter().for_each(|item| visit(item, depth + 1));
+            for item in items {
+                visit(item, depth + 1);
+            }
         }
         SampleValue::Dict(items) | SampleValue::Object { attributes: items, .. } => {
             for (key, value) in items {

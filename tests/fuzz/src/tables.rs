@@ -127,8 +127,8 @@ impl Lent {
                 let len = u.int_in_range(0..=20)?;
                 u.bytes(len)?.to_vec()
             }
-            // SAFETY: lengths without memory are refused before they are read.
             1 if u.ratio(1, 4)? => {
+                // SAFETY: lengths without memory are refused before they are read.
                 return Ok(unsafe { RStr::from_raw_parts(std::ptr::null(), u.arbitrary()?) });
             }
             _ => u.choose(of)?.as_bytes().to_vec(),

@@ -6,6 +6,7 @@ use onnxport_harness::Case;
 
 use crate::files::repository;
 use crate::hostile::measure::measured;
+use crate::hostile::random::rounds;
 
 ::onnxport_harness::inventory::submit! {
     ::onnxport_harness::Cases(|| TARGETS.iter().map(case).collect())
@@ -25,12 +26,11 @@ fn smoke(target: &Target) {
     for (path, input) in paths.iter().zip(&inputs) {
         run(target, input, &path.display().to_string());
     }
-    let factor = std::env::var("ONNXPORT_FUZZ_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
-    for round in 0..target.rounds.saturating_mul(factor) {
-        let mut random = Random::new(round);
+    rounds(target.rounds, 0, |chance| {
+        let mut random = Random::new(chance.next());
         let [input, other] = [0; 2].map(|_| &inputs[random.below(inputs.len())]);
-        run(target, &mutate(input, other, &mut random), &format!("round {round}"));
-    }
+        run(target, &mutate(input, other, &mut random), "the round");
+    });
 }
 
 /// Runs a target; a failure says for which input.

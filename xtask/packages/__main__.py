@@ -1,4 +1,4 @@
-"""`cargo xtask package`: what a release consists of.
+"""`cargo xtask package`: the packages of a release.
 
 Every command writes into `target/packages`, or `--out`. The same sources give the same bytes in
 every folder: see `builds.py`.

@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path
 
 NAME = "/onnxport"
-"""What stands for the folder of the sources, as in the paths of panics."""
+"""Replaces the folder of the sources, as in the paths of panics."""
 
 
 def normalize(wheel: Path, root: Path, folder: Path) -> Path:

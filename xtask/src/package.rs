@@ -1,4 +1,4 @@
-//! `cargo xtask package`: what a release consists of. Python's standard library reads and writes all kinds of archives,
+//! `cargo xtask package`: the packages of a release. Python's standard library reads and writes all kinds of archives,
 //! and so the scripts in `xtask/packages` do this.
 
 use std::process::Command;

@@ -11,7 +11,7 @@ use super::refused;
 ///
 /// # Errors
 /// `OP007` if the kernel refuses.
-pub(super) fn drop_all() -> std::result::Result<(), Diagnostic> {
+pub(super) fn restrict() -> std::result::Result<(), Diagnostic> {
     drop_capabilities().map_err(|error| refused(format!("the privileges cannot be dropped: {error}")))
 }
 

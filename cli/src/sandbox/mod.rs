@@ -33,7 +33,7 @@ pub(crate) fn enter(arguments: &[OsString]) -> Result<(), Diagnostic> {
     let temporary = |error: std::io::Error| refused(format!("{}: {error}", std::env::temp_dir().display()));
     let scratch = scratch::create().map_err(temporary)?;
     let confined = landlocked::restrict(&access, scratch)
-        .and_then(|()| capabilities::drop_all())
+        .and_then(|()| capabilities::restrict())
         .and_then(|()| syscalls::restrict());
     confined.inspect_err(|_| scratch::remove())
 }

@@ -1,16 +1,15 @@
 //! Constant folding and common subexpression elimination: every result stays the same, bit by bit.
 
-use arbitrary::Unstructured;
 use onnxport_core::clean::{apart, clean, constants, merge};
 use onnxport_core::tidy;
 
-use crate::graphs::{Graph, Kinds, agree, evaluate, inputs, model, valid};
+use crate::graphs::{self, Kinds, evaluate, inputs, model, valid};
 use crate::mutate::Random;
 
 pub(crate) fn run(data: &[u8]) {
     let Some((mode, rest)) = data.split_first() else { return };
     let kinds = Kinds { float: "f32", steps: mode % 2 == 0, constant: mode / 2 % 4 != 0 };
-    let text = Graph::text(&mut Unstructured::new(rest), kinds);
+    let text = graphs::text(rest, kinds);
     let before = model(&text);
     let mut after = before.clone();
     if mode / 8 % 2 == 0 {
@@ -31,7 +30,7 @@ pub(crate) fn run(data: &[u8]) {
         let found = evaluate(&after, given);
         let found = found.unwrap_or_else(|error| panic!("{error:?}\n{text}\n{}", after.to_text()));
         for (wanted, found) in wanted.iter().zip(&found) {
-            assert!(agree(wanted, found, 0.0), "{wanted:?}\n{found:?}\n{text}\n{}", after.to_text());
+            assert!(graphs::same(wanted, found, 0.0), "{wanted:?}\n{found:?}\n{text}\n{}", after.to_text());
         }
     }
 }

@@ -25,7 +25,7 @@ struct Made {
 }
 
 /// A model under construction, as a text.
-pub(crate) struct Graph<'u, 'd> {
+struct Graph<'u, 'd> {
     u: &'u mut Unstructured<'d>,
     /// The type of its floats.
     float: &'static str,
@@ -40,19 +40,23 @@ pub(crate) struct Graph<'u, 'd> {
 }
 
 /// The kind of a model.
-#[derive(Clone, Copy)]
-pub(crate) struct Kinds {
+#[derive(Clone, Copy, Debug)]
+pub struct Kinds {
     /// The type of floats.
-    pub(crate) float: &'static str,
+    pub float: &'static str,
     /// Whether it has operators that are not continuous.
-    pub(crate) steps: bool,
+    pub steps: bool,
     /// Whether some of its inputs are constants, and `n` and `k` are numbers.
-    pub(crate) constant: bool,
+    pub constant: bool,
+}
+
+/// Returns the text of the model that the bytes describe.
+pub fn text(bytes: &[u8], kinds: Kinds) -> String {
+    Graph::text(&mut Unstructured::new(bytes), kinds)
 }
 
 impl<'u, 'd> Graph<'u, 'd> {
-    /// The text of the model that the bytes describe.
-    pub(crate) fn text(u: &'u mut Unstructured<'d>, kinds: Kinds) -> String {
+    fn text(u: &'u mut Unstructured<'d>, kinds: Kinds) -> String {
         let Kinds { float, steps, constant } = kinds;
         let [constants, nodes] = [String::new(), String::new()];
         let values = Vec::new();
@@ -157,7 +161,7 @@ impl<'u, 'd> Graph<'u, 'd> {
         let (x, y, rank) = (a.name.clone(), b.name.clone(), a.shape.len());
         let (same, is_float) = (a.shape.clone(), dtype == float);
         let axis = self.below(rank.max(1));
-        match self.below(28) {
+        match self.below(29) {
             0..=2 => {
                 let ops: &[&str] = match dtype {
                     "i64" => &["Neg", "Abs", "Sign", "Identity"],
@@ -307,14 +311,14 @@ impl<'u, 'd> Graph<'u, 'd> {
             }
             23 if is_float && rank >= 2 && !self.steps => {
                 let (rows, inner) = (a.shape[rank - 2], a.shape[rank - 1]);
-                let turned = {
+                let transpose = {
                     let mut perm: Vec<usize> = (0..rank).collect();
                     perm.swap(rank - 2, rank - 1);
                     format!("Transpose(%{x}) {{perm = {perm:?}}}")
                 };
                 let mut shape = a.shape.clone();
                 shape.swap(rank - 2, rank - 1);
-                let other = self.node(&turned, a.dtype, shape.clone());
+                let other = self.node(&transpose, a.dtype, shape.clone());
                 let (call, size) = match self.below(2) {
                     0 => (format!("MatMul(%{x}, %{other})"), rows),
                     _ => (format!("MatMul(%{other}, %{x})"), inner),
@@ -346,7 +350,25 @@ impl<'u, 'd> Graph<'u, 'd> {
                 let c = self.constant_of(&format!("{float}[]"), power);
                 self.node(&format!("Pow(%{x}, %{c})"), a.dtype, same);
             }
-            27 => {
+            27 if rank > 0 && a.shape[0] == "n" => {
+                // The pattern with which exporters keep the first size.
+                let rest: Vec<i64> = a.shape[1..].iter().map(|d| d.parse().unwrap_or(-1)).collect();
+                if rest.iter().filter(|size| **size == -1).count() > 1 {
+                    return None;
+                }
+                let like = if a.shape == b.shape { y } else { x.clone() };
+                let [zero, first] = [self.constant_of("i64[]", "0"), self.ints(&[0])];
+                let [shape, size, column, target] = ['s', 's', 's', 's'].map(|letter| self.fresh(letter));
+                let rest = self.ints(&rest);
+                writeln!(
+                    self.nodes,
+                    "  %{shape} = Shape(%{like})\n  %{size} = Gather(%{shape}, %{zero}) {{axis = 0}}\n  \
+                     %{column} = Unsqueeze(%{size}, %{first})\n  %{target} = Concat(%{column}, %{rest}) {{axis = 0}}"
+                )
+                .ok()?;
+                self.node(&format!("Reshape(%{x}, %{target})"), a.dtype, same);
+            }
+            28 => {
                 // The same once more.
                 let line = self.nodes.lines().rfind(|line| !line.contains(['{', '}']))?.to_owned();
                 let (made, call) = line.trim().split_once(" = ")?;
@@ -449,16 +471,22 @@ pub(crate) fn evaluate(model: &Model, inputs: Vec<Option<Value>>) -> Result<Vec<
     run(model, inputs, Limits { bytes: 16 << 20, steps: 50_000_000, ..Limits::default() })
 }
 
-/// Whether both are the same but for `tolerance`, relative to the larger of 1 and the number.
-pub(crate) fn agree(wanted: &Value, found: &Value, tolerance: f64) -> bool {
-    let (Some(wanted), Some(found)) = (wanted.tensor(), found.tensor()) else { return false };
+/// Whether two values are the same but for `tolerance`, relative to the larger of 1 and the number.
+pub(crate) fn same(wanted: &Value, found: &Value, tolerance: f64) -> bool {
+    wanted.tensor().zip(found.tensor()).is_some_and(|(wanted, found)| agree(wanted, found, tolerance))
+}
+
+/// Whether two tensors are the same but for `tolerance`, relative to the larger of 1 and the number.
+pub fn agree(wanted: &Tensor, found: &Tensor, tolerance: f64) -> bool {
     if (wanted.dtype(), wanted.shape()) != (found.dtype(), found.shape()) {
         return false;
     }
-    let (Ok(a), Ok(b)) = (wanted.floats(), found.floats()) else { return wanted == found };
+    let (Ok(wanted_floats), Ok(found_floats)) = (wanted.floats(), found.floats()) else {
+        return wanted == found;
+    };
     let close = |a: f64, b: f64| {
         let is_same = a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
         is_same || tolerance > 0.0 && (a == b || (a - b).abs() <= tolerance * a.abs().max(1.0))
     };
-    a.into_iter().zip(b).all(|(a, b)| close(a, b))
+    wanted_floats.into_iter().zip(found_floats).all(|(a, b)| close(a, b))
 }

@@ -3,9 +3,10 @@
 //! `tests/rust/fuzz.rs` replays the committed corpora and some mutations of them in every test run. The crate in
 //! `libfuzzer` runs the same functions under libFuzzer; `tests/fuzz/README.md` has the commands.
 
+pub mod document;
 mod folding;
 mod functionaliser;
-mod graphs;
+pub mod graphs;
 mod lazy_tensors;
 mod manifests;
 pub mod mutate;

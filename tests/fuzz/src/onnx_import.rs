@@ -1,4 +1,4 @@
-//! ONNX models: what is read is written as the same model, as a message and as a text.
+//! ONNX models: a model that was read is written as the same model, as a message and as a text.
 
 use std::collections::BTreeMap;
 

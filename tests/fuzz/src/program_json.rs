@@ -1,4 +1,4 @@
-//! The JSON of programs: damage is refused, and what is read has a text form, also after normalization.
+//! The JSON of programs: a damaged program is refused, or has a text form, also after normalization.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -11,6 +11,7 @@ use onnxport_core::pt2::{Parts, from_parts};
 use onnxport_core::tensor::zip_index::{Region, ZipIndex};
 use serde_json::{Value, json};
 
+use crate::document::{count, nth};
 use crate::functionaliser::SCHEMAS;
 
 /// Programs to damage, with the names of their tensors.
@@ -130,26 +131,4 @@ fn other(value: &Value, donor: Value, u: &mut Unstructured<'_>) -> Result<Value>
         }
         _ => json!(number),
     })
-}
-
-/// The number of values in a document, itself included.
-fn count(value: &Value) -> usize {
-    1 + match value {
-        Value::Array(items) => items.iter().map(count).sum::<usize>(),
-        Value::Object(items) => items.values().map(count).sum::<usize>(),
-        _ => 0,
-    }
-}
-
-/// The value with this number, in depth first; `at` counts down.
-fn nth<'a>(value: &'a mut Value, at: &mut usize) -> Option<&'a mut Value> {
-    if *at == 0 {
-        return Some(value);
-    }
-    *at -= 1;
-    match value {
-        Value::Array(items) => items.iter_mut().find_map(|item| nth(item, at)),
-        Value::Object(items) => items.values_mut().find_map(|item| nth(item, at)),
-        _ => None,
-    }
 }

@@ -83,7 +83,7 @@ fn read(bytes: &[u8]) -> Option<ZipIndex> {
             assert_eq!(region.as_ref().len() as u64, entry.size);
         }
         if let Ok(read) = index.read(name, entry) {
-            assert_eq!(*read, *region.expect("what is read is there").as_ref(), "{name} has two contents");
+            assert_eq!(*read, *region.expect("an entry that was read").as_ref(), "{name} has two contents");
         }
     }
     ends.sort_unstable();

@@ -5,28 +5,36 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import torch
 
 from tests.python.generated.control import EAGER
 from tests.python.generated.program import Program, names, renamed, target, without_unused
 
+T = TypeVar("T")
+
 
 def shrink(program: Program, fails: Callable[[Program], bool], most: int = 100) -> Program:
     """Return the smallest program found for which `fails` is true, in at most so many tries."""
+    return smallest(program, lambda one: filter(_runs, _smaller(one)), fails, most)
+
+
+def smallest(
+    start: T, smaller: Callable[[T], Iterator[T]], fails: Callable[[T], bool], most: int
+) -> T:
+    """Return the smallest value found for which `fails` is true, in at most so many tries."""
     again = True
     while again:
         again = False
-        for smaller in _smaller(program):
+        for candidate in smaller(start):
             if most <= 0:
                 break
-            if not _runs(smaller):
-                continue
             most -= 1
-            if fails(smaller):
-                program, again = smaller, True
+            if fails(candidate):
+                start, again = candidate, True
                 break
-    return program
+    return start
 
 
 def _smaller(program: Program) -> Iterator[Program]:

@@ -11,7 +11,7 @@ mod models;
 mod mutation;
 mod pickle;
 mod program;
-mod random;
+pub(crate) mod random;
 mod views;
 mod weights;
 mod zips;

@@ -1,5 +1,6 @@
 //! Deterministic chance: numbers, values that programs get wrong, and damage to JSON documents.
 
+use onnxport_fuzz::document::{count, nth};
 use serde_json::{Value, json};
 
 /// The variable with which tests make more rounds than usual: a factor.
@@ -13,7 +14,7 @@ impl Random {
         Self(seed)
     }
 
-    fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         self.0 >> 33
     }
@@ -109,28 +110,6 @@ fn other(value: &Value, donor: Value, random: &mut Random) -> Value {
             Value::Object(items)
         }
         _ => json!(size),
-    }
-}
-
-/// The number of values in a document, itself included.
-fn count(value: &Value) -> usize {
-    1 + match value {
-        Value::Array(items) => items.iter().map(count).sum::<usize>(),
-        Value::Object(items) => items.values().map(count).sum::<usize>(),
-        _ => 0,
-    }
-}
-
-/// The value with this number, in depth first; `at` counts down.
-fn nth<'a>(value: &'a mut Value, at: &mut usize) -> Option<&'a mut Value> {
-    if *at == 0 {
-        return Some(value);
-    }
-    *at -= 1;
-    match value {
-        Value::Array(items) => items.iter_mut().find_map(|item| nth(item, at)),
-        Value::Object(items) => items.values_mut().find_map(|item| nth(item, at)),
-        _ => None,
     }
 }
 

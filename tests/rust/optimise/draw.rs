@@ -3,6 +3,7 @@
 use onnxport_core::ir::{Model, Shape, Type};
 use onnxport_core::sym::{Dim, SymId};
 use onnxport_core::tensor::{DType, Kind};
+pub(crate) use onnxport_fuzz::graphs::agree;
 use onnxport_ir::ops::{Tensor, Value};
 
 /// The sizes to choose from.
@@ -153,19 +154,4 @@ pub(crate) fn of_types(text: &str) -> Vec<Model> {
     let mut models: Vec<Model> = texts.iter().filter_map(|text| Model::parse(text).ok()).collect();
     models.iter_mut().for_each(super::inferred);
     models
-}
-
-/// Whether `found` is `wanted` but for `tolerance`, relative to the larger of 1 and the number.
-pub(crate) fn agree(wanted: &Tensor, found: &Tensor, tolerance: f64) -> bool {
-    if (wanted.dtype(), wanted.shape()) != (found.dtype(), found.shape()) {
-        return false;
-    }
-    let (Ok(wanted_floats), Ok(found_floats)) = (wanted.floats(), found.floats()) else {
-        return wanted == found;
-    };
-    let close = |a: f64, b: f64| {
-        let is_same = a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
-        is_same || tolerance > 0.0 && (a == b || (a - b).abs() <= tolerance * a.abs().max(1.0))
-    };
-    wanted_floats.into_iter().zip(found_floats).all(|(a, b)| close(a, b))
 }

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
+
+use super::normalized;
 
 /// The outcome of a check.
 #[derive(Default)]
@@ -60,17 +62,7 @@ fn values<'a>(text: &'a str, name: &str) -> impl Iterator<Item = String> + use<'
 
 fn resolved(file: &Path, link: &str) -> PathBuf {
     let path = link.split('?').next().unwrap_or_default();
-    let mut found: PathBuf = file.parent().unwrap_or(Path::new("")).to_owned();
-    for part in Path::new(path).components() {
-        match part {
-            Component::ParentDir => {
-                found.pop();
-            }
-            Component::Normal(part) => found.push(part),
-            _ => {}
-        }
-    }
-    found
+    normalized(&file.parent().unwrap_or(Path::new("")).join(path))
 }
 
 fn list(site: &Path, folder: &Path, files: &mut BTreeSet<PathBuf>) -> Result<(), String> {

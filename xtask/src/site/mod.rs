@@ -8,6 +8,7 @@ mod stage;
 mod tool;
 
 use std::fs;
+use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
 use crate::{root, target};
@@ -40,4 +41,19 @@ pub(crate) fn run(source: Option<&str>) -> Result<bool, String> {
         checked.dead.len()
     );
     Ok(checked.dead.is_empty())
+}
+
+/// `path` without `.` and `..`, within the folder that it is relative to.
+fn normalized(path: &Path) -> PathBuf {
+    let mut found = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                found.pop();
+            }
+            Component::Normal(part) => found.push(part),
+            _ => {}
+        }
+    }
+    found
 }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
+
+use super::normalized;
 
 /// The files of the book that are not pages, in `docs`.
 const SETTINGS: [&str; 2] = ["book.toml", "site.css"];
@@ -130,17 +132,7 @@ fn rewrite_line(line: &str, replace: &mut impl FnMut(&str) -> Option<Target>, ou
 /// The path of a link from a page in `folder`, relative to the root of the repository.
 fn resolved(folder: &Path, link: &str) -> PathBuf {
     let path = link.split('#').next().unwrap_or_default();
-    let mut found = PathBuf::new();
-    for part in folder.join(path).components() {
-        match part {
-            Component::ParentDir => {
-                found.pop();
-            }
-            Component::Normal(part) => found.push(part),
-            _ => {}
-        }
-    }
-    found
+    normalized(&folder.join(path))
 }
 
 /// The name of a page in the book.

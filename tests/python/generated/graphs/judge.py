@@ -86,7 +86,7 @@ class Failure:
 
 @dataclass
 class Counts:
-    """What was compared."""
+    """The numbers of comparisons."""
 
     graphs: int = 0
     compared: int = 0

@@ -102,12 +102,12 @@ def rotary(s: Scope) -> None:
     axis = s.ints(v.rank - 1)
     low = s.raw("Slice", x, s.ints(0), s.ints(2), axis)
     high = s.raw("Slice", x, s.ints(2), s.ints(s.rng.choice((4, 2**63 - 1))), axis)
-    turned = s.raw("Concat", s.raw("Neg", high), low, axis=s.rng.choice((-1, v.rank - 1)))
+    rotated = s.raw("Concat", s.raw("Neg", high), low, axis=s.rng.choice((-1, v.rank - 1)))
     half = np.random.default_rng(s.rng.randrange(1 << 30)).integers(-8, 9, (1, 2)) / 8
     angles = s.constant(np.concatenate([half, half], -1), v.dtype)
     cos, sin = s.raw("Cos", angles), s.raw("Sin", angles)
     made = replace(v, most=2 * v.most, exact=False)
-    s.add("Add", [_both(s, "Mul", x, cos), _both(s, "Mul", turned, sin)], made)
+    s.add("Add", [_both(s, "Mul", x, cos), _both(s, "Mul", rotated, sin)], made)
 
 
 @kind(0.7)

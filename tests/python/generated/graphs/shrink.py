@@ -8,21 +8,12 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from tests.python.generated.graphs.graph import Block, Graph, Node, Value
+from tests.python.generated.shrink import smallest
 
 
 def shrink(graph: Graph, fails: Callable[[Graph], bool], most: int = 150) -> Graph:
     """Return the smallest graph found for which `fails` is true, in at most so many tries."""
-    again = True
-    while again:
-        again = False
-        for smaller in _smaller(graph):
-            if most <= 0:
-                break
-            most -= 1
-            if fails(smaller):
-                graph, again = smaller, True
-                break
-    return graph
+    return smallest(graph, _smaller, fails, most)
 
 
 def _smaller(graph: Graph) -> Iterator[Graph]:

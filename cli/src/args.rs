@@ -1,7 +1,9 @@
 //! The command line.
 
+use std::sync::LazyLock;
+
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use onnxport_requests::{
     BenchRequest, DiffRequest, DrawRequest, ExplainRequest, Hosted, LlmRequest, OpsRequest, OptimizeRequest,
     ReportRequest, RulesRequest, RunRequest,
@@ -29,6 +31,18 @@ pub(crate) struct Cli {
     pub config: ConfigArguments,
     #[command(subcommand)]
     pub command: Command,
+}
+
+impl Cli {
+    /// Returns the command line with everything that clap derives from it, which takes a while to build.
+    pub(crate) fn built() -> &'static clap::Command {
+        static BUILT: LazyLock<clap::Command> = LazyLock::new(|| {
+            let mut cli = Cli::command();
+            cli.build();
+            cli
+        });
+        &BUILT
+    }
 }
 
 /// The commands.

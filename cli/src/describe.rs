@@ -1,6 +1,6 @@
 //! The commands as data, for callers that present their arguments in another form.
 
-use clap::{Arg, ArgAction, Command, CommandFactory};
+use clap::{Arg, ArgAction, Command};
 use onnxport_core::diagnose::{Code, Diagnostic};
 use serde_json::{Value, json};
 
@@ -12,9 +12,8 @@ use crate::outcome::Outcome;
 ///
 /// # Errors
 /// `OP001` if there is none.
-fn find<'c>(cli: &'c mut Command, name: &str) -> Result<&'c mut Command, Diagnostic> {
-    name.split(' ')
-        .try_fold(cli, |command, word| command.find_subcommand_mut(word).ok_or_else(|| unknown(name)))
+fn find<'c>(cli: &'c Command, name: &str) -> Result<&'c Command, Diagnostic> {
+    name.split(' ').try_fold(cli, |command, word| command.find_subcommand(word).ok_or_else(|| unknown(name)))
 }
 
 /// Returns the error that there is no command `name`.
@@ -28,9 +27,8 @@ pub(crate) fn unknown(name: &str) -> Diagnostic {
 /// # Errors
 /// If there is no such command.
 pub fn describe(name: &str) -> Result<Value, Outcome> {
-    let mut cli = Cli::command();
-    cli.build();
-    let command = find(&mut cli, name)?;
+    let cli = Cli::built();
+    let command = find(cli, name)?;
     let about = command.get_about().map(ToString::to_string);
     let places = command.get_positionals().map(|arg| argument(arg, arg.get_id().to_string(), true));
     let long = |arg: &Arg| arg.get_long().map(options::key_of);

@@ -243,7 +243,6 @@ pub(crate) fn names(command: &Command) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
 
     use super::*;
     use crate::args::Cli;
@@ -268,9 +267,8 @@ mod tests {
 
     #[test]
     fn each_path_is_read_or_reaches_further() {
-        let mut cli = Cli::command();
-        cli.build();
-        for (words, command) in commands(&cli) {
+        let cli = Cli::built();
+        for (words, command) in commands(cli) {
             for arg in options(command) {
                 let is_path = matches!(kind(arg), Kind::Path(_));
                 let is_known = reach(arg).is_some() != READ.contains(&long(arg));
@@ -285,10 +283,9 @@ mod tests {
 
     #[test]
     fn each_command_that_takes_options_has_a_table() {
-        let mut cli = Cli::command();
-        cli.build();
+        let cli = Cli::built();
         let mut found: Vec<String> =
-            commands(&cli).into_iter().filter_map(|(words, _)| words.into_iter().next()).collect();
+            commands(cli).into_iter().filter_map(|(words, _)| words.into_iter().next()).collect();
         found.extend([ALL, PRESET].map(str::to_owned));
         let sorted = |mut all: Vec<String>| {
             all.sort();
@@ -300,9 +297,8 @@ mod tests {
 
     #[test]
     fn what_is_listed_exists() {
-        let mut cli = Cli::command();
-        cli.build();
-        let all = commands(&cli);
+        let cli = Cli::built();
+        let all = commands(cli);
         let exists =
             |name: &str| all.iter().any(|(_, command)| options(command).any(|arg| long(arg) == name));
         for name in FAR.iter().map(|(name, _)| name).chain(READ).chain(VARIABLES.iter().map(|(name, _)| name))
@@ -315,8 +311,7 @@ mod tests {
 
     #[test]
     fn kinds_follow_from_the_command_line() {
-        let mut cli = Cli::command();
-        cli.build();
+        let cli = Cli::built();
         let kind = |command: &str, name: &str| {
             let command = cli.find_subcommand(command).unwrap();
             super::kind(options(command).find(|arg| long(arg) == name).unwrap())

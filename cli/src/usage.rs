@@ -3,7 +3,6 @@
 use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
 
-use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use onnxport_core::diagnose::Report;
 
@@ -50,10 +49,9 @@ fn suggest(error: &mut clap::Error, arguments: &[OsString]) {
         _ => return,
     };
     let Some(name) = unknown.strip_prefix("--").and_then(|name| name.split('=').next()) else { return };
-    let mut cli = Cli::command();
-    cli.build();
+    let cli = Cli::built();
     let words = arguments.iter().skip(1);
-    let command = words.fold(&cli, |found, word| found.find_subcommand(word).unwrap_or(found));
+    let command = words.fold(cli, |found, word| found.find_subcommand(word).unwrap_or(found));
     let Some(near) = known::nearest(name, known::names(command)) else { return };
     let exists = known::options(command).any(|arg| known::long(arg) == near);
     let near = if exists { format!("--{near}") } else { format!("--no-{near}") };
@@ -86,7 +84,7 @@ fn wants_json(arguments: &[OsString]) -> bool {
 
 /// Returns the intended command, if it exists.
 fn command(arguments: &[OsString]) -> Option<String> {
-    let known = Cli::command();
+    let known = Cli::built();
     let named = |argument: &OsString| Some(known.find_subcommand(argument)?.get_name().to_owned());
     arguments.iter().skip(1).find_map(named)
 }

@@ -20,7 +20,7 @@ mod sketch;
 
 use std::ffi::OsString;
 
-use clap::{Command, CommandFactory};
+use clap::Command;
 use onnxport_core::diagnose::{Code, Diagnostic, Report, Severity};
 use serde_json::{Map, Value};
 
@@ -116,9 +116,8 @@ pub(crate) fn line(arguments: Vec<OsString>) -> Result<Line, Report> {
     if !is_about_files && locate::file(FileChoice::Search).is_none() {
         return Ok(Line::Run(arguments, Joined::default()));
     }
-    let mut cli = Cli::command();
-    cli.build();
-    let Some(said) = sketch::read(&cli, &arguments) else {
+    let cli = Cli::built();
+    let Some(said) = sketch::read(cli, &arguments) else {
         return Ok(Line::Run(arguments, Joined::default()));
     };
     let wanted = match said.values(CONFIG).pop() {
@@ -138,7 +137,7 @@ pub(crate) fn line(arguments: Vec<OsString>) -> Result<Line, Report> {
         unset: said.values(UNSET),
         is_asked: said.matches.get_flag(PRINT),
     };
-    let Some(joined) = request.join(&cli)? else { return Ok(Line::Run(arguments, Joined::default())) };
+    let Some(joined) = request.join(cli)? else { return Ok(Line::Run(arguments, Joined::default())) };
     if request.is_asked {
         let values = |arg: &clap::Arg| said.says(arg).then(|| print::given(arg, &said));
         return Ok(Line::Show(said.words.join(" "), Box::new(joined.print(&request, values))));
@@ -181,9 +180,8 @@ pub(crate) fn object(
     mut object: Map<String, Value>,
     taken: impl Fn(&str) -> bool,
 ) -> Result<Object, Report> {
-    let mut cli = Cli::command();
-    cli.build();
-    let command = name.split(' ').try_fold(&cli, |command, word| command.find_subcommand(word));
+    let cli = Cli::built();
+    let command = name.split(' ').try_fold(cli, |command, word| command.find_subcommand(word));
     let unknown = || {
         Diagnostic::error(Code::USAGE, format!("unknown command `{name}`"))
             .help("`onnxport --help` lists the commands")
@@ -215,7 +213,7 @@ pub(crate) fn object(
     let is_asked = object.remove(PRINT) == Some(Value::Bool(true));
     let said: Said = object.iter().filter_map(|(key, value)| options::says(command, key, value)).collect();
     let request = Request { command, words: &words, said, wanted, preset, unset, is_asked };
-    let Some(joined) = request.join(&cli)? else { return Ok(Object::Run(object, Joined::default())) };
+    let Some(joined) = request.join(cli)? else { return Ok(Object::Run(object, Joined::default())) };
     if request.is_asked {
         let values = |arg: &clap::Arg| {
             let key = options::key_of(known::long(arg));

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use clap::{Arg, CommandFactory};
+use clap::Arg;
 
 use crate::args::Cli;
 use crate::known::{self, Kind, Reach};
@@ -11,9 +11,8 @@ use crate::known::{self, Kind, Reach};
 const HEAD: &str = include_str!("page.md");
 
 fn page() -> String {
-    let mut cli = Cli::command();
-    cli.build();
-    let commands = known::commands(&cli);
+    let cli = Cli::built();
+    let commands = known::commands(cli);
     let mut page = String::from(HEAD);
     let is_everywhere = |arg: &&Arg| arg.is_global_set();
     page.push_str("\nEvery command accepts these options, usually set in `[all]`:\n");

@@ -1,6 +1,6 @@
 //! The JSON schema of `onnxport.toml`, generated from the definition of the command line.
 
-use clap::{Arg, Command, CommandFactory};
+use clap::{Arg, Command};
 use serde_json::{Map, Value, json};
 
 use super::check;
@@ -9,9 +9,8 @@ use crate::known::{self, Kind};
 
 /// The schema, of draft 2020-12.
 pub(crate) fn schema() -> Value {
-    let mut cli = Cli::command();
-    cli.build();
-    let definitions = tables(&cli);
+    let cli = Cli::built();
+    let definitions = tables(cli);
     let refer = |name: &String| (name.clone(), json!({ "$ref": format!("#/$defs/{name}") }));
     let mut tables: Map<String, Value> = definitions.keys().map(refer).collect();
     let below = tables.clone();

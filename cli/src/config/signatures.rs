@@ -4,7 +4,7 @@ use std::any::TypeId;
 use std::fmt::Write;
 use std::path::Path;
 
-use clap::{Arg, Command, CommandFactory};
+use clap::{Arg, Command};
 use onnxport_requests::value::{Budget, ByteSize, Seconds};
 
 use crate::args::Cli;
@@ -162,14 +162,13 @@ fn dictionary(command: &Command, name: &str, without: &[&str]) -> String {
 }
 
 fn page() -> String {
-    let mut cli = Cli::command();
-    cli.build();
+    let cli = Cli::built();
     let mut page = String::from(HEAD);
     for (name, of) in CALLED {
-        page.push_str(&class(command(&cli, name), of));
+        page.push_str(&class(command(cli, name), of));
     }
-    page.push_str(&dictionary(command(&cli, "explain"), "ExplainOptions", &[]));
-    page.push_str(&dictionary(command(&cli, "optimize"), "OptimizeOptions", &["output"]));
+    page.push_str(&dictionary(command(cli, "explain"), "ExplainOptions", &[]));
+    page.push_str(&dictionary(command(cli, "optimize"), "OptimizeOptions", &["output"]));
     page
 }
 
@@ -193,8 +192,7 @@ fn keywords_are_the_properties_of_requests() {
         ReportRequest, RulesRequest, RunRequest, object,
     };
 
-    let mut cli = Cli::command();
-    cli.build();
+    let cli = Cli::built();
     let requests = [
         ("completions", object::properties::<crate::commands::completions::Arguments>()),
         ("draw", object::properties::<Hosted<DrawRequest>>()),
@@ -223,7 +221,7 @@ fn keywords_are_the_properties_of_requests() {
         ("verify", object::properties::<crate::commands::verify::Arguments>()),
     ];
     for (name, properties) in requests {
-        let command = command(&cli, name);
+        let command = command(cli, name);
         let is_global =
             |arg: &Arg| arg.is_global_set() || ["help", "version"].contains(&arg.get_id().as_str());
         let mut keywords: Vec<String> =

@@ -116,17 +116,15 @@ impl Line<'_> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
 
     use super::super::known;
     use super::*;
     use crate::args::Cli;
 
     fn line(words: &str) -> Option<(String, usize)> {
-        let mut cli = Cli::command();
-        cli.build();
+        let cli = Cli::built();
         let arguments: Vec<OsString> = words.split(' ').map(OsString::from).collect();
-        read(&cli, &arguments).map(|line| (line.words.join(" "), line.behind))
+        read(cli, &arguments).map(|line| (line.words.join(" "), line.behind))
     }
 
     #[test]
@@ -148,10 +146,9 @@ mod tests {
 
     #[test]
     fn what_is_given_is_told_from_defaults() {
-        let mut cli = Cli::command();
-        cli.build();
+        let cli = Cli::built();
         let words = ["onnxport", "--json", "convert", "a.pt2", "--opset", "20", "-D", "OP408"];
-        let line = read(&cli, &words.map(OsString::from)).unwrap();
+        let line = read(cli, &words.map(OsString::from)).unwrap();
         let said: Vec<&str> =
             known::options(line.command).filter(|arg| line.says(arg)).filter_map(Arg::get_long).collect();
         assert_eq!(said, ["opset", "deny", "json"]);

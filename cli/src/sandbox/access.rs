@@ -4,7 +4,7 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use clap::{ArgMatches, Command, CommandFactory};
+use clap::{ArgMatches, Command};
 use onnxport_core::Search;
 use onnxport_core::diagnose::Diagnostic;
 use onnxport_ir::{interpreter, library};
@@ -52,12 +52,11 @@ impl Access {
     pub(super) fn of_command_line(arguments: &[OsString]) -> Result<Self, Diagnostic> {
         let mut access = Self { write: vec!["/dev/null".into()], ..Self::default() };
         access.add_system();
-        let mut cli = Cli::command();
-        cli.build();
+        let cli = Cli::built();
         // The arguments were parsed before.
         let matches =
             cli.clone().try_get_matches_from(arguments).map_err(|error| refused(error.to_string()))?;
-        let (mut command, mut matches) = (&cli, &matches);
+        let (mut command, mut matches) = (cli, &matches);
         while let Some((name, below)) = matches.subcommand()
             && let Some(found) = command.find_subcommand(name)
         {

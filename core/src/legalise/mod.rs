@@ -31,6 +31,7 @@ use crate::Name;
 use crate::diagnose::{Code, Diagnostic, OriginId, Report, Severity};
 use crate::ir::opset::{self, MAX_OPSET, MIN_OPSET};
 use crate::ir::{Graph, Model, NodeId};
+use crate::op;
 use crate::sym::Symbols;
 use crate::tensor::DType;
 use crate::tidy;
@@ -129,6 +130,35 @@ struct Done {
     gaps: BTreeMap<(Name, i64, Vec<DType>), Count>,
 }
 
+impl Done {
+    /// Counts the `Cast` nodes of the changed graphs that the target does not run: those around a node that computes in
+    /// another type may be among them. A target with a table that does not list `Cast` takes the latter.
+    fn recount_casts<'g>(&mut self, graphs: impl Iterator<Item = (&'g Graph, i64)>, target: &Target) {
+        let lists = |opset: i64| {
+            let version = opset::lookup(op::Cast, opset).map_or(0, |schema| i64::from(schema.since));
+            target.kernels(op::Cast, version).is_some_and(|kernels| !kernels.is_empty())
+        };
+        let graphs: Vec<(&Graph, i64)> = graphs.collect();
+        if !graphs.iter().all(|(_, opset)| lists(*opset)) {
+            return;
+        }
+        self.gaps.retain(|(name, ..), _| name.as_str() != op::Cast);
+        for (graph, opset) in graphs {
+            let nodes = graph.reachable_blocks().into_iter().flat_map(|block| graph.order(block));
+            for (node, data) in
+                nodes.map(|node| (node, &graph.nodes[node])).filter(|(_, data)| data.is(op::Cast))
+            {
+                let verdict = fit::judge(graph, opset, target, node);
+                if let Verdict::Lacks { version, of } = verdict
+                    && !falls_back(graph, opset, target, node)
+                {
+                    count(&mut self.gaps, (data.op.clone(), version, of), data.origin);
+                }
+            }
+        }
+    }
+}
+
 /// Whether `target` runs `node` as it is: by a kernel, by expanding it, or because nothing is known of the operator.
 pub fn runs(graph: &Graph, opset: i64, target: &Target, node: NodeId) -> bool {
     target.takes_everything()
@@ -154,13 +184,16 @@ pub fn legalise(
     if !target.takes_everything() {
         let opsets: Vec<i64> = model.functions.iter().map(|f| f.opset(model)).collect();
         let opset = model.opset();
-        let functions = model.functions.iter_mut().zip(opsets).map(|(f, opset)| (&mut f.graph, opset));
+        let functions = model.functions.iter_mut().zip(opsets.clone());
+        let functions = functions.map(|(f, opset)| (&mut f.graph, opset));
         for (graph, opset) in functions.chain([(&mut model.graph, opset)]) {
             let keep_bits = options.keep_bits;
             Walk { graph, symbols: &mut model.symbols, opset, target, keep_bits, done: &mut done }.blocks();
         }
         if !done.changes.is_empty() || !done.forms.is_empty() {
             tidy::model(model);
+            let functions = model.functions.iter().zip(opsets).map(|(f, opset)| (&f.graph, opset));
+            done.recount_casts(functions.chain([(&model.graph, opset)]), target);
         }
     }
     let narrowed: Vec<bool> = done.changes.keys().map(|(_, of, within)| within.bits() < of.bits()).collect();
@@ -216,18 +249,13 @@ impl Walk<'_> {
             None => match verdict {
                 Verdict::Fits => {}
                 Verdict::Change(variables) => self.cast(node, &variables, casts),
-                Verdict::Lacks { .. } if self.falls_back(node) => {}
+                Verdict::Lacks { .. } if falls_back(self.graph, self.opset, self.target, node) => {}
                 Verdict::Lacks { version, of } => {
                     let data = &self.graph.nodes[node];
                     count(&mut self.done.gaps, (data.op.clone(), version, of), data.origin);
                 }
             },
         }
-    }
-
-    /// Whether another runtime takes a node that the target does not.
-    fn falls_back(&self, node: NodeId) -> bool {
-        self.target.fallback().is_some_and(|fallback| runs(self.graph, self.opset, fallback, node))
     }
 
     fn cast(&mut self, node: NodeId, variables: &Variables, casts: &mut edit::Casts) {
@@ -237,6 +265,11 @@ impl Walk<'_> {
             count(&mut self.done.changes, (name.clone(), of, within), origin);
         }
     }
+}
+
+/// Whether another runtime takes a node that the target does not.
+fn falls_back(graph: &Graph, opset: i64, target: &Target, node: NodeId) -> bool {
+    target.fallback().is_some_and(|fallback| runs(graph, opset, fallback, node))
 }
 
 fn count<K: Ord>(counts: &mut BTreeMap<K, Count>, key: K, origin: Option<OriginId>) {

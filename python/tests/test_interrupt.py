@@ -11,6 +11,8 @@ import pytest
 import torch
 from test_memory import UNVERIFIED, parts
 
+pytestmark = pytest.mark.minutes
+
 _native = pytest.importorskip("onnxport._native", reason="run `cargo xtask python`")
 
 

@@ -137,9 +137,9 @@ fn python_steps(root: &Path, python: &Path, built: bool, libraries: &OsStr, step
     }
     if built {
         let workers = std::thread::available_parallelism().map_or(1, usize::from).to_string();
-        let pytest =
-            ["pytest", "-rfEs", "-p", "no:cacheprovider", "--durations=20", "--dist", "loadfile", "-n"];
-        let mut pytest = module(&pytest);
+        let mut pytest = module(&["pytest", "-rfEs", "-p", "no:cacheprovider", "--durations=20"]);
+        // Each worker takes whole files, in the order of `tests/python/conftest.py`.
+        pytest.args(["--dist", "loadfile", "--no-loadscope-reorder", "-n"]);
         pytest.args([&workers, "python/tests", "tests/python"]);
         pytest.env("ONNXPORT_LOADED", libraries).env("ONNXPORT_REFERENCE", "recorded");
         // One thread for each worker: PyTorch would start as many in each as there are cores.

@@ -18,6 +18,8 @@ import pytest
 from tests.python.guide.page import blocks, changed, follow
 from tests.python.onnx_runtime import ROOT
 
+pytestmark = pytest.mark.minutes
+
 GUIDE = ROOT / "docs" / "plugin-guide.md"
 FOLLOWED = ["tutorial.md", *(f"guides/{path.name}" for path in (ROOT / "docs/guides").glob("*.md"))]
 SLOW = {"guides/language-models.md"}

@@ -8,6 +8,8 @@ import pytest
 from tests.python.importing import sources
 from tests.python.onnx_runtime import binary
 
+pytestmark = pytest.mark.minutes
+
 
 def nodes(model):
     """Return the nodes of a model and of its functions, nested graphs included."""

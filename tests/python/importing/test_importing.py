@@ -3,7 +3,11 @@
 import os
 from itertools import chain
 
+import pytest
+
 from tests.python.importing import same, sources
+
+pytestmark = pytest.mark.minutes
 
 # They give `Range` vectors of one where ONNX wants numbers. ONNX Runtime sees that only when these
 # are constants, and refuses them then.

@@ -124,6 +124,12 @@ impl Reader<'_> {
 
     fn unary(&mut self) -> Result<Dim, ParseError> {
         if self.eat("-") {
+            self.space();
+            if self.rest().first().is_some_and(u8::is_ascii_digit) {
+                // With its sign: the smallest integer has no positive counterpart.
+                let word = self.word();
+                return self.number(&format!("-{word}"));
+            }
             let dim = self.unary_operand()?;
             return Ok(self.symbols.mul(dim, Dim::Const(-1)));
         }
@@ -140,19 +146,28 @@ impl Reader<'_> {
         if self.text.get(self.at) == Some(&b'"') {
             return self.quoted();
         }
-        let is_word = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_' || *b == b'.';
-        let word: String = self.rest().iter().copied().take_while(is_word).map(char::from).collect();
-        self.at += word.len();
+        let word = self.word();
         let Some(first) = word.bytes().next() else {
             return self.fail("expected a number, a symbol or a function");
         };
         if first.is_ascii_digit() {
-            return match word.parse() {
-                Ok(n) => Ok(Dim::Const(n)),
-                Err(_) => self.fail(format!("`{word}` is not a 64-bit integer")),
-            };
+            return self.number(&word);
         }
         if self.eat("(") { self.call(&word) } else { Ok(self.symbols.symbol(&word)) }
+    }
+
+    fn word(&mut self) -> String {
+        let is_word = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_' || *b == b'.';
+        let word: String = self.rest().iter().copied().take_while(is_word).map(char::from).collect();
+        self.at += word.len();
+        word
+    }
+
+    fn number(&mut self, word: &str) -> Result<Dim, ParseError> {
+        match word.parse() {
+            Ok(n) => Ok(Dim::Const(n)),
+            Err(_) => self.fail(format!("`{word}` is not a 64-bit integer")),
+        }
     }
 
     /// Reads a quoted symbol, whose name is not an identifier.

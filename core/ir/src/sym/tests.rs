@@ -29,6 +29,10 @@ fn text_reads_back() {
     for text in ["s0", "2*s0 + 1", "(s0 - 1)//4", "s0*s1", "max(1, s0)", "-s0 + 3", "(s0//2)*s1", "s0%3"] {
         assert_eq!(canonical(text), canonical(&canonical(text)), "{text}");
     }
+    for least in ["-9223372036854775808", "- 9223372036854775808"] {
+        assert_eq!(canonical(least), "-9223372036854775808");
+    }
+    assert!(Symbols::default().parse("-9223372036854775809").is_err());
 }
 
 #[test]

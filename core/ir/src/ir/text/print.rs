@@ -1,5 +1,6 @@
 //! Writing the text form.
 
+use std::collections::hash_map::Entry;
 use std::fmt::{self, Write};
 
 use rustc_hash::FxHashMap;
@@ -58,8 +59,12 @@ fn line(out: &mut String, text: fmt::Arguments<'_>) {
 struct Printer<'a> {
     model: &'a Model,
     graph: &'a Graph,
-    /// Of values without a name, in order of appearance.
+    /// Of values without a name of their own, in order of appearance.
     numbers: FxHashMap<ValueId, usize>,
+    /// The names in the current block and those around it.
+    names: FxHashMap<&'a str, ValueId>,
+    /// The keys of `names`, in order.
+    visible: Vec<&'a str>,
     /// The constants by the block that holds them.
     constants: FxHashMap<BlockId, Vec<ValueId>>,
     /// The default values of inputs.
@@ -75,7 +80,16 @@ impl<'a> Printer<'a> {
             constants.entry(block).or_default().push(value);
         }
         let defaults = graph.defaults.iter().map(|d| (d.value, &d.data)).collect();
-        Self { model, graph, numbers: FxHashMap::default(), constants, defaults, out }
+        Self {
+            model,
+            graph,
+            numbers: FxHashMap::default(),
+            names: FxHashMap::default(),
+            visible: Vec::new(),
+            constants,
+            defaults,
+            out,
+        }
     }
 
     /// Writes the part between the name of a function and its body.
@@ -115,6 +129,7 @@ impl<'a> Printer<'a> {
     fn block(&mut self, block: BlockId, depth: usize) {
         let graph = self.graph;
         let is_main = block == graph.main();
+        let outside = self.visible.len();
         self.out.push_str("{\n");
         if let Some(note) = graph.notes.blocks.get(&block) {
             let text = note::block(note);
@@ -126,6 +141,7 @@ impl<'a> Printer<'a> {
             self.indent(depth + 1);
             self.out.push_str("constant ");
             self.definition(value);
+            self.claim(value);
             self.out.push_str(" = ");
             match graph.values[value].def {
                 Def::Literal(index) => match graph.literals.get(index as usize).map(|l| &l.data) {
@@ -148,6 +164,7 @@ impl<'a> Printer<'a> {
             self.indent(depth + 1);
             self.out.push_str("input ");
             self.definition(*input);
+            self.claim(*input);
             if let Some(data) = self.defaults.get(input).copied() {
                 self.out.push_str(" = ");
                 self.any(data);
@@ -157,6 +174,7 @@ impl<'a> Printer<'a> {
         for node in graph.order(block) {
             self.indent(depth + 1);
             self.node(node, depth + 1);
+            graph.nodes[node].outputs.iter().flatten().for_each(|output| self.claim(*output));
             self.out.push('\n');
         }
         let is_model = is_main && std::ptr::eq(graph, &raw const self.model.graph);
@@ -174,6 +192,9 @@ impl<'a> Printer<'a> {
                 self.indent(depth + 1);
                 self.state(state);
             }
+        }
+        for name in self.visible.drain(outside..) {
+            self.names.remove(name);
         }
         self.indent(depth);
         self.out.push('}');
@@ -367,9 +388,20 @@ impl<'a> Printer<'a> {
         type_text(self.model, ty)
     }
 
+    /// Gives `value` its name until the end of the block, unless a value of a block around it has the same: imported models
+    /// may hide names.
+    fn claim(&mut self, value: ValueId) {
+        let Some(name) = self.graph.values[value].name.as_deref() else { return };
+        if let Entry::Vacant(free) = self.names.entry(name) {
+            free.insert(value);
+            self.visible.push(name);
+        }
+    }
+
     fn value(&mut self, value: ValueId) {
+        let is_own = |text: &str| self.names.get(text).is_none_or(|named| *named == value);
         match self.graph.values[value].name.as_deref() {
-            Some(text) if !text.is_empty() => self.put(format_args!("%{}", name(text))),
+            Some(text) if !text.is_empty() && is_own(text) => self.put(format_args!("%{}", name(text))),
             _ => {
                 let next = self.numbers.len();
                 let number = *self.numbers.entry(value).or_insert(next);

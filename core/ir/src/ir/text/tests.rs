@@ -95,7 +95,8 @@ fn errors_name_the_place() {
 fn a_value_whose_name_an_outer_one_has_is_printed_as_a_number() {
     let text = "graph {\n  input %c: bool[]\n  %0 = If(%c) {then_branch = {\n    %b = A()\n    output %b\n  }}\n  output %0 as y\n}\n";
     let mut model = Model::parse(text).unwrap();
-    let inner = model.graph.values.ids().find(|value| model.graph.values[*value].name.as_deref() == Some("b"));
+    let inner =
+        model.graph.values.ids().find(|value| model.graph.values[*value].name.as_deref() == Some("b"));
     model.graph.values[inner.unwrap()].name = Some("c".into());
     let printed = model.to_text();
     assert!(printed.contains("%c: bool[]") && printed.contains("%1 = A()\n    output %1\n"), "{printed}");

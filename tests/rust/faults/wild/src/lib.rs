@@ -19,6 +19,7 @@ mod listing;
 
 /// A plugin as an author would write it; its tables are then corrupted.
 mod proper {
+    use onnxport_sdk::backend::{Backend, Claim, Op, Profile, Region};
     use onnxport_sdk::prelude::*;
 
     #[lowering("aten.relu.default", priority = 10)]
@@ -31,7 +32,33 @@ mod proper {
         }
     }
 
-    onnxport_sdk::export_plugin! { id: "wild", schemas: "# none\n" }
+    /// A backend that misbehaves where the mode says so.
+    #[derive(Default)]
+    struct Wild;
+
+    impl Backend for Wild {
+        fn profile(&self) -> Profile {
+            let float = [DType::F32];
+            Profile::new("wild-npu").domain("test.wild", 1).op(Op::named(["*"]).inputs(&float).outputs(&float).dynamic())
+        }
+
+        fn claim(&self, claim: &mut Claim<'_>) -> Res<()> {
+            super::misbehave_in("claim");
+            claim.offered().into_iter().try_for_each(|node| claim.take(node))
+        }
+
+        fn compile(&self, region: &mut Region<'_>) -> Res<()> {
+            let mut program = region.blob();
+            program.append(&vec![7; 2 << 20])?;
+            super::misbehave_in("compile");
+            let (inputs, weights, outputs) = (region.inputs(), region.weights(), region.outputs());
+            let node = region.own("Program").inputs(inputs).inputs(weights).blob("program", &program);
+            let made = node.outputs_like(&outputs).emit()?;
+            region.replace(&made)
+        }
+    }
+
+    onnxport_sdk::export_plugin! { id: "wild", backend: Wild, schemas: "# none\n" }
 }
 
 static ROOT: PluginRoot = PluginRoot { query, attach };
@@ -55,7 +82,18 @@ fn mode() -> &'static str {
 
 /// During a lowering.
 fn misbehave() {
-    match mode() {
+    act(mode());
+}
+
+/// In a call of a backend, in a mode such as `compile-abort`.
+fn misbehave_in(call: &str) {
+    if let Some(what) = mode().strip_prefix(call).and_then(|rest| rest.strip_prefix('-')) {
+        act(what);
+    }
+}
+
+fn act(what: &str) {
+    match what {
         "panic" => panic!("out of cheese"),
         "abort" => std::process::abort(),
         // SAFETY: none; that is the point.

@@ -58,7 +58,7 @@ mod proper {
         }
     }
 
-    onnxport_sdk::export_plugin! { id: "wild", backend: Wild, schemas: "# none\n" }
+    onnxport_sdk::export_plugin! { id: "wild", schemas: "# none\n", backend: Wild }
 }
 
 static ROOT: PluginRoot = PluginRoot { query, attach };

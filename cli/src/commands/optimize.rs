@@ -74,7 +74,9 @@ fn describe(request: &OptimizeRequest, optimized: Optimized) -> (Outcome, Model)
     if request.explain_partition {
         let report = Report { diagnostics, origins: model.origins.clone() };
         let mut outcome = backends::explain(&partitioned.unwrap_or_default(), report);
-        failures.into_iter().for_each(|failure| outcome.fail(failure));
+        for failure in failures {
+            outcome.fail(failure);
+        }
         return (outcome, model);
     }
     let mut outcome = Outcome::ok();

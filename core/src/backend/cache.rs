@@ -24,7 +24,7 @@ const HASH: usize = 64;
 const SUFFIX: &str = ".region";
 const TEMPORARY: &str = ".writing-";
 /// A temporary file of this age is of a process that is gone.
-const ABANDONED: Duration = Duration::from_secs(24 * 3600);
+const ABANDONED: Duration = Duration::from_hours(24);
 
 /// The bytes that a cache keeps unless the user gives another budget.
 pub const CACHE_BYTES: u64 = 4 << 30;

@@ -132,13 +132,12 @@ impl Running<'_> {
         let kept = key.filter(|_| compile.broken.is_none());
         let kept = kept.and_then(|key| saved::save(&compile, &key, self.model).map(|body| (key, body)));
         let replaced = self.replace(region, *compile, report);
-        if let (Some(cache), Some((key, body)), Some(_)) = (&self.options.cache, kept, &replaced) {
-            if let Err(error) = cache.keep(&key, &body) {
-                let folder = cache.folder.display();
-                let message =
-                    format!("the compiled region `{}` is not kept in `{folder}`: {error}", region.name);
-                self.report(&backend, Diagnostic::warning(Code::BACKEND_CACHE, message), at);
-            }
+        if let (Some(cache), Some((key, body)), Some(_)) = (&self.options.cache, kept, &replaced)
+            && let Err(error) = cache.keep(&key, &body)
+        {
+            let folder = cache.folder.display();
+            let message = format!("the compiled region `{}` is not kept in `{folder}`: {error}", region.name);
+            self.report(&backend, Diagnostic::warning(Code::BACKEND_CACHE, message), at);
         }
         replaced
     }

@@ -50,7 +50,9 @@ impl Parts {
             Attr::Float(x) => self.number(u64::from(x.to_bits())),
             Attr::Floats(all) => {
                 self.number(all.len() as u64);
-                all.iter().for_each(|x| self.number(u64::from(x.to_bits())));
+                for x in all {
+                    self.number(u64::from(x.to_bits()));
+                }
             }
             Attr::Int(_) | Attr::Ints(_) | Attr::Str(_) | Attr::Strs(_) => self.text(&format!("{value:?}")),
             Attr::Bytes(bytes) => self.add(bytes),
@@ -107,7 +109,9 @@ pub(super) fn key(
     };
     for list in [&ports.inputs, &ports.weights, &ports.outputs] {
         parts.number(list.len() as u64);
-        list.iter().for_each(|v| value(&mut parts, *v));
+        for one in list {
+            value(&mut parts, *one);
+        }
     }
     for weight in &ports.weights {
         parts.tensor(model.graph.initializer(*weight)?)?;

@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use onnxport_sdk::abi::about::{self, AboutTable};
+use onnxport_sdk::abi::backend;
 use onnxport_sdk::abi::lowering::{self, LoweringTable};
 use onnxport_sdk::abi::{HostRoot, PluginRoot, Table, status};
 use onnxport_sdk::abi::{RSlice, RStr};
@@ -39,7 +40,9 @@ mod proper {
     impl Backend for Wild {
         fn profile(&self) -> Profile {
             let float = [DType::F32];
-            Profile::new("wild-npu").domain("test.wild", 1).op(Op::named(["*"]).inputs(&float).outputs(&float).dynamic())
+            Profile::new("wild-npu")
+                .domain("test.wild", 1)
+                .op(Op::named(["*"]).inputs(&float).outputs(&float).dynamic())
         }
 
         fn claim(&self, claim: &mut Claim<'_>) -> Res<()> {
@@ -139,6 +142,10 @@ extern "C" fn query(interface: RStr<'_>) -> Table {
     let table = (proper::ROOT.query)(interface);
     match (interface.get().unwrap_or_default(), mode()) {
         (about::INTERFACE, "mute") => Table::NONE,
+        // Without its lowerings, it provides nothing.
+        (backend::INTERFACE, mode) if !mode.starts_with("claim-") && !mode.starts_with("compile-") => {
+            Table::NONE
+        }
         (about::INTERFACE, "major") => {
             let mut other = table;
             other.version.major = 2;

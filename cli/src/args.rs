@@ -10,7 +10,8 @@ use onnxport_requests::{
 };
 
 use crate::commands::{
-    bisect, check, completions, convert, inspect, legal, package, plugin, profile, schema, verify, weights,
+    bisect, check, completions, convert, inspect, legal, package, partition, plugin, profile, schema, verify,
+    weights,
 };
 use crate::exit;
 use crate::global::{ConfigArguments, Global};
@@ -56,6 +57,8 @@ pub(crate) enum Command {
     Inspect(Box<inspect::Arguments>),
     /// Tell how a target takes each node of a program or a model
     Legal(Box<legal::Arguments>),
+    /// Show which parts of a program or a model backends would compile
+    Partition(Box<partition::Arguments>),
     /// Run a model and compare its outputs with PyTorch's
     Verify(Box<verify::Arguments>),
     /// Find the first node or optimizer step whose results diverge
@@ -104,6 +107,7 @@ impl Command {
             Command::Check(_) => "check",
             Command::Inspect(_) => "inspect",
             Command::Legal(_) => "legal",
+            Command::Partition(_) => "partition",
             Command::Verify(_) => "verify",
             Command::Bisect(_) => "bisect",
             Command::Diff(_) => "diff",

@@ -4,7 +4,6 @@ use std::fmt::Write;
 
 use onnxport_core::backend::{Partitioned, RegionReport};
 use onnxport_core::diagnose::Report;
-use onnxport_core::pipeline::Converted;
 
 use crate::format::{bold, bytes, count, faint, table};
 use crate::outcome::Outcome;
@@ -13,13 +12,12 @@ use crate::outcome::Outcome;
 const REGIONS: usize = 12;
 
 /// Shows which nodes backends would claim, and why they leave the others.
-pub(crate) fn explain(converted: Converted) -> Outcome {
-    let partitioned = converted.partitioned.unwrap_or_default();
-    let mut outcome = Outcome::text(text(&partitioned, usize::MAX));
+pub(crate) fn explain(partitioned: &Partitioned, report: Report) -> Outcome {
+    let mut outcome = Outcome::text(text(partitioned, usize::MAX));
     outcome.put("backends", &partitioned.backends);
     outcome.put("nodes", partitioned.nodes);
     outcome.put("left", partitioned.left);
-    outcome.report = Report { diagnostics: converted.diagnostics, origins: converted.model.origins };
+    outcome.report = report;
     outcome
 }
 
@@ -76,11 +74,12 @@ fn row(region: &RegionReport) -> Vec<String> {
     let ops: Vec<String> = ops.into_iter().map(|(op, count)| format!("{count} {op}")).collect();
     let blob =
         if region.blob_bytes == 0 { String::new() } else { format!(", blob {}", bytes(region.blob_bytes)) };
+    let cached = if region.cached { ", from the cache" } else { "" };
     vec![
         region.name.clone(),
         ops.join(", "),
         faint(&format!(
-            "{} in, {} out, {} of weights{blob}",
+            "{} in, {} out, {} of weights{blob}{cached}",
             region.inputs,
             region.outputs,
             bytes(region.weight_bytes)

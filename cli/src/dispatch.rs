@@ -5,7 +5,7 @@ use clap::CommandFactory;
 use crate::args::{Cli, Command};
 use crate::commands::{
     bench, bisect, check, completions, convert, diff, draw, explain, inspect, legal, llm, man, ops, optimize,
-    package, plugin, profile, report, rules, run as once, schema, verify, weights,
+    package, partition, plugin, profile, report, rules, run as once, schema, verify, weights,
 };
 use crate::config;
 use crate::outcome::CommandResult;
@@ -18,6 +18,7 @@ pub(crate) fn run(command: &Command, progress: &Progress) -> CommandResult {
         Command::Check(arguments) => check::run(arguments, progress),
         Command::Inspect(arguments) => inspect::run(arguments, progress),
         Command::Legal(arguments) => legal::run(arguments, progress),
+        Command::Partition(arguments) => partition::run(arguments, progress),
         Command::Verify(arguments) => verify::run(arguments, progress),
         Command::Bisect(arguments) => bisect::run(arguments, progress),
         Command::Diff(arguments) => diff::run(arguments, progress),

@@ -149,6 +149,7 @@ fn parse(name: &str, object: &Map<String, Value>) -> Result<args::Command, Diagn
         "explain" => Command::Explain(request("explain", object)?),
         "inspect" => Command::Inspect(Box::new(request("inspect", object)?)),
         "bench" => Command::Bench(Box::new(request("bench", object)?)),
+        "partition" => Command::Partition(Box::new(request("partition", object)?)),
         "legal" => Command::Legal(Box::new(request("legal", object)?)),
         "llm" => Command::Llm(Box::new(request("llm", object)?)),
         "man" => {

@@ -59,6 +59,8 @@ const FAR: &[(&str, Reach)] = &[
     ("report", Reach::Writes),
     ("dump-matches", Reach::Writes),
     ("profile", Reach::Writes),
+    ("picture", Reach::Writes),
+    ("backend-cache", Reach::Writes),
     ("path", Reach::Writes),
 ];
 

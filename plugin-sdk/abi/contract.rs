@@ -1369,6 +1369,11 @@ pub mod backend {
         /// [`status`](crate::status); after `REFUSED` the region stays, and the report says so.
         /// Equal regions must give equal results, byte for byte.
         pub compile: extern "C" fn(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32,
+        /// States in one line everything that results of the backend at `index` depend on besides the region, the plugin
+        /// and its options: versions of the SDK and of drivers, and the hardware. While the text is the same, the host may
+        /// use the results of earlier runs. Without this function, or after anything but `OK`, it does not.
+        #[slot(optional, gives = process)]
+        pub environment: extern "C" fn(index: u32, out: &mut RStr<'static>) -> u32,
     }
 
     /// A backend and its capabilities. Read once, when the plugin is attached.
@@ -1395,6 +1400,8 @@ pub mod backend {
     pub mod backend_flags {
         /// Every claim is a region: the host does not join neighbours.
         pub const SEPARATE: u32 = 1;
+        /// The runtime takes one region of a model. The host keeps the one with the most nodes; others stay.
+        pub const SINGLE: u32 = 2;
     }
 
     /// Operators that a backend supports, with types and ranks. An empty list of types allows all types.

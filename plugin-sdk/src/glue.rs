@@ -306,13 +306,16 @@ macro_rules! export_plugin {
                             extern "C" fn compile(i: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32 {
                                 $crate::compile_entry(&BACKENDS, i, host, graph, cx)
                             }
+                            extern "C" fn environment(i: u32, out: &mut RStr<'static>) -> u32 {
+                                $crate::environment_entry(&BACKENDS, i, out)
+                            }
                             let backends = || -> Vec<Box<dyn $crate::backend::Backend>> {
                                 vec![
                                     Box::new(<$backend>::default()),
                                     $(Box::new(<$more>::default()),)*
                                 ]
                             };
-                            Table::of($crate::backend_table(&BACKENDS, backends, claim, compile))
+                            Table::of($crate::backend_table(&BACKENDS, backends, claim, compile, environment))
                         }
                     )?
                     $(

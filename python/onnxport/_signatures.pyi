@@ -372,6 +372,8 @@ class Convert(Command):
         transform: str | Sequence[str] | None = None,
         backend: str | Sequence[str] | None = None,
         blobs: Literal["auto", "embed", "file"] | None = None,
+        backend_cache: _Path | None = None,
+        backend_cache_budget: str | int | None = None,
         metadata: Literal["full", "names", "none"] | None = None,
         source_root: _Path | None = None,
         external_data: Literal["auto", "inline", "external", "reference"] | None = None,
@@ -517,6 +519,10 @@ class Convert(Command):
             backend: A backend to compile the parts of the model that it supports, or a
                 plugin for all of its backends; can be repeated, in order of preference.
             blobs: Where to store the blobs that backends compile.
+            backend_cache: Keep compiled regions in this folder, and use those of earlier
+                runs; several runs can share it.
+            backend_cache_budget: The most bytes in the folder; the least recently used
+                regions are removed.
             metadata: How much the model records about the program that it comes from.
             source_root: The folder to which file names in Python stack traces are relative,
                 with `--metadata full`.
@@ -1180,6 +1186,8 @@ class Package(Command):
         transform: str | Sequence[str] | None = None,
         backend: str | Sequence[str] | None = None,
         blobs: Literal["auto", "embed", "file"] | None = None,
+        backend_cache: _Path | None = None,
+        backend_cache_budget: str | int | None = None,
         metadata: Literal["full", "names", "none"] | None = None,
         source_root: _Path | None = None,
         shard_size: str | int | None = None,
@@ -1319,6 +1327,10 @@ class Package(Command):
             backend: A backend to compile the parts of the model that it supports, or a
                 plugin for all of its backends; can be repeated, in order of preference.
             blobs: Where to store the blobs that backends compile.
+            backend_cache: Keep compiled regions in this folder, and use those of earlier
+                runs; several runs can share it.
+            backend_cache_budget: The most bytes in the folder; the least recently used
+                regions are removed.
             metadata: How much the model records about the program that it comes from.
             source_root: The folder to which file names in Python stack traces are relative,
                 with `--metadata full`.
@@ -1344,6 +1356,106 @@ class Package(Command):
             weights_cast: Round floating-point values of other types to the program's type.
             profile: Write a trace with the time of each stage, plugin, rule and pass and
                 the memory use to this file, for Perfetto or `chrome://tracing`.
+            allow: Hide warnings and notes with this code; can be repeated.
+            warn: Show notes with this code as warnings, and never treat its warnings as
+                errors; can be repeated.
+            deny: Treat warnings and notes with this code as errors, before the model is
+                written; can be repeated.
+            warnings_as_errors: Treat all warnings as errors, unless --allow or --warn names
+                them.
+            plugin: A plugin library, or a folder of libraries with manifests; can be
+                repeated. Also read from ONNXPORT_PLUGIN_PATH.
+            use: The plugin to use for an operator that several plugins lower, such as
+                aten.add.Tensor=mylib; can be repeated.
+            plugin_option: A plugin option; can be repeated. `onnxport plugin info` lists
+                them.
+            project: An onnxport.toml whose plugins to load; without this option or
+                --config, plugins in a file are ignored.
+            plugin_allow: A list of libraries that may be loaded, as id = "SHA-256"; without
+                it, every library that you name may be.
+            on_plugin_panic: What to do after a plugin panics.
+            report: Also write a report to this file: .txt, .md, .json, .html, or .sarif for
+                problems only; can be repeated.
+            json: Print one JSON object instead of text.
+            quiet: Print only results and problems.
+            verbose: Show notes from plugins as well as warnings; repeat it for debug
+                messages.
+            color: When to use colours.
+            plugin_timeout: Time limit for one plugin call, in seconds; does not apply to
+                running a model.
+            sandbox: Confine the process: it reads its inputs, writes into the folders of
+                its outputs, and has no network (Linux 6.2).
+            config: Read options from this file instead of the nearest onnxport.toml in the
+                working directory or its parents, up to the root of the repository. Also read
+                from `ONNXPORT_CONFIG`.
+            no_config: Do not read options from a file.
+            preset: Also apply the file's [preset.NAME] tables, which override the others.
+                Also read from `ONNXPORT_PRESET`.
+            unset: Reset an option to its default, ignoring the file; can be repeated.
+            print_config: Print the effective options and their origins instead of running
+                the command.
+        """
+
+class Partition(Command):
+    def __call__(  # type: ignore[override]
+        self,
+        model: _Path,
+        *,
+        backend: str | Sequence[str],
+        require_share: _Free | None = None,
+        max_regions: int | None = None,
+        picture: _Path | Sequence[_Path] | None = None,
+        opset: int | None = None,
+        optimize: Literal["0", "1", "2", "target", 0, 1, 2] | None = None,
+        target: _Path | None = None,
+        decompose: Literal["none", "core", "all"] | None = None,
+        decompositions: _Path | Sequence[_Path] | None = None,
+        allow: str | Sequence[str] | None = None,
+        warn: str | Sequence[str] | None = None,
+        deny: str | Sequence[str] | None = None,
+        warnings_as_errors: bool | None = None,
+        plugin: _Path | Sequence[_Path] | None = None,
+        use: str | Sequence[str] | None = None,
+        plugin_option: str | Sequence[str] | None = None,
+        project: _Path | None = None,
+        plugin_allow: _Path | None = None,
+        on_plugin_panic: Literal["continue", "stop"] | None = None,
+        report: _Path | Sequence[_Path] | None = None,
+        json: bool | None = None,
+        quiet: bool | None = None,
+        verbose: int | None = None,
+        color: Literal["auto", "always", "never"] | None = None,
+        plugin_timeout: str | float | None = None,
+        sandbox: bool | None = None,
+        config: _Path | bool | None = None,
+        no_config: bool | None = None,
+        preset: str | None = None,
+        unset: str | Sequence[str] | None = None,
+        print_config: bool | None = None,
+    ) -> Result:
+        """Show which parts of a program or a model backends would compile.
+
+        Args:
+            model: A .pt2 or .onnx file.
+            backend: A backend that is offered the nodes which earlier ones leave, or a
+                plugin for all of its backends; can be repeated, in order of preference.
+            require_share: Fail if backends take a smaller share of the nodes: a percentage
+                such as 90%, or a number from 0 to 1.
+            max_regions: Fail if there are more regions than this.
+            picture: Draw the model with its regions in colours, as .svg or .html; can be
+                repeated.
+            opset: The opset to convert a program to.
+            optimize: How far the optimizer may go before, as for convert and optimize; 0
+                leaves a model as it is.
+            target: The runtime to target: onnxruntime, onnxruntime-cpu, onnxruntime-cuda,
+                onnxruntime-directml, openvino, tensorrt, qnn, coreml, litert, onnx (any
+                conforming runtime), or a file that describes a runtime. A target that you name
+                must be able to run the model, and the model may use operators that only this
+                target has. Without one, the target is onnxruntime, with standard operators
+                only, and unsupported nodes are only a note.
+            decompose: Which calls to decompose into simpler ones.
+            decompositions: A file of decompositions, which take precedence over those of
+                plugins; can be repeated.
             allow: Hide warnings and notes with this code; can be repeated.
             warn: Show notes with this code as warnings, and never treat its warnings as
                 errors; can be repeated.
@@ -2117,6 +2229,9 @@ class ExplainOptions(TypedDict, total=False):
 class OptimizeOptions(TypedDict, total=False):
     emit: bool | None
     """Print the graph as text instead of writing a model."""
+    explain_partition: bool | None
+    """Show the regions that backends would claim, and why they leave the others, without
+    compiling or writing anything."""
     optimize: Literal["0", "1", "2", "target", 0, 1, 2] | bool | None
     """How far the optimizer may go: 0 changes nothing, 1 keeps results bit-identical, 2 stays
     within the error bounds that rules state, target also uses operators that only the target
@@ -2151,6 +2266,16 @@ class OptimizeOptions(TypedDict, total=False):
     runtime), or a file that describes a runtime. A target that you name must be able to run the
     model, and the model may use operators that only this target has. Without one, the target is
     onnxruntime, with standard operators only, and unsupported nodes are only a note."""
+    backend: str | Sequence[str] | None
+    """A backend to compile the parts of the model that it supports, or a plugin for all of its
+    backends; can be repeated, in order of preference."""
+    blobs: Literal["auto", "embed", "file"] | None
+    """Where to store the blobs that backends compile."""
+    backend_cache: _Path | None
+    """Keep compiled regions in this folder, and use those of earlier runs; several runs can
+    share it."""
+    backend_cache_budget: str | int | None
+    """The most bytes in the folder; the least recently used regions are removed."""
     external_data: Literal["auto", "inline", "external", "reference"] | None
     """Where to store the weights."""
     shard_size: str | int | None

@@ -34,6 +34,7 @@ NAMES = [
     "report",
     "weights_bind",
     "legal",
+    "partition",
 ]
 
 

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use onnxport_core::Trace;
+use onnxport_core::diagnose::Report;
 use onnxport_requests::convert::{ConvertRequest, Done};
 use onnxport_requests::export::{Export, Unwritten};
 use onnxport_requests::profiling::Profiling;
@@ -66,7 +67,11 @@ fn describe(request: &ConvertRequest, done: Done) -> Outcome {
     let export = &request.export;
     match done {
         Done::Text(text) => Outcome::text(text),
-        Done::Partitioned(converted) => backends::explain(*converted),
+        Done::Partitioned(converted) => {
+            let partitioned = converted.partitioned.unwrap_or_default();
+            let origins = converted.model.origins;
+            backends::explain(&partitioned, Report { diagnostics: converted.diagnostics, origins })
+        }
         Done::Planned(planned) => {
             let (unwritten, plan) = &*planned;
             let options = Unwritten::write_options(export, &export.writing);

@@ -20,6 +20,7 @@ pub(crate) mod optimising;
 pub(crate) mod optimize;
 pub(crate) mod package;
 pub(crate) mod packaged;
+pub(crate) mod partition;
 pub(crate) mod plugin;
 pub(crate) mod profile;
 pub(crate) mod profiled;

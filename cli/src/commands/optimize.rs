@@ -11,6 +11,7 @@ use onnxport_requests::{Hosted, Request};
 
 use super::optimising;
 use super::{profiled, verified, verifying};
+use crate::backends;
 use crate::exit::Exit;
 use crate::format::{bold, bytes, count};
 use crate::outcome::{CommandResult, Outcome};
@@ -58,8 +59,26 @@ pub(crate) fn run_on(
 }
 
 fn describe(request: &OptimizeRequest, optimized: Optimized) -> (Outcome, Model) {
-    let Optimized { model, optimised, legalised, matches, held, written, failures, profile: _, diagnostics } =
-        optimized;
+    let Optimized {
+        model,
+        optimised,
+        legalised,
+        partitioned,
+        matches,
+        held,
+        written,
+        failures,
+        profile: _,
+        diagnostics,
+    } = optimized;
+    if request.explain_partition {
+        let report = Report { diagnostics, origins: model.origins.clone() };
+        let mut outcome = backends::explain(&partitioned.unwrap_or_default(), report);
+        for failure in failures {
+            outcome.fail(failure);
+        }
+        return (outcome, model);
+    }
     let mut outcome = Outcome::ok();
     if request.emit {
         outcome.text = model.to_text();
@@ -84,7 +103,10 @@ fn describe(request: &OptimizeRequest, optimized: Optimized) -> (Outcome, Model)
                 let _ = write!(outcome.summary, ", {} unbound", count(written.unbound, "weight"));
             }
             outcome.summary.push('\n');
-            let paths = std::iter::once(&written.model).chain(&written.data).chain(&written.manifest);
+            let paths = std::iter::once(&written.model)
+                .chain(&written.data)
+                .chain(&written.artefacts)
+                .chain(&written.manifest);
             outcome.put("files", paths.map(|path| path.display().to_string()).collect::<Vec<_>>());
             outcome.put("nodes", model.graph.node_count());
             outcome.put("initializers", written.tensors);
@@ -94,6 +116,10 @@ fn describe(request: &OptimizeRequest, optimized: Optimized) -> (Outcome, Model)
             }
             optimising::show(&request.optimizing, &optimised, &mut outcome);
             target::describe(&legalised, &mut outcome);
+            if let Some(partitioned) = &partitioned {
+                outcome.summary.push_str(&backends::summary(partitioned));
+                outcome.put("backends", &partitioned.backends);
+            }
             outcome.report = Report { diagnostics, origins: model.origins.clone() };
             outcome.add(compared);
             outcome.report.diagnostics.extend(kept.map(|kept| verifying::withheld(output, Some(kept))));

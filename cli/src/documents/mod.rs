@@ -8,7 +8,7 @@ mod parts;
 use std::collections::BTreeMap;
 
 use onnxport_check::Finding;
-use onnxport_core::backend::BackendReport;
+use onnxport_core::backend::{BackendReport, Placement};
 use onnxport_core::bisect::modules::Pieces;
 use onnxport_core::bisect::{self, passes::Steps};
 use onnxport_core::capture::Decoder;
@@ -81,14 +81,15 @@ fields! {
     LEGAL { "legal": Legality }
     CONVERTED {
         "decomposed": BTreeMap<String, usize>,
-        "backends": Vec<BackendReport>,
         "weights_quantised": usize,
         "weights_narrowed": usize,
         "weights_changed_by_plugins": usize,
         "changed_weight_bytes": u64,
     }
+    BACKED { "backends": Vec<BackendReport> }
     OPTIMISED { "optimised": Optimised, "matches": Vec<String> }
     PARTITIONED { "left": usize }
+    PLACED { "placement": Placement, "pictures": Vec<String> }
     PLANNED { "plan": WritePlan, "weights": WeightTable }
     VERIFIED { "verified": bool, "verification": Verification, "against": String }
     COMPARED_ALL { "executors": Vec<Verification> }
@@ -161,6 +162,7 @@ const DOCUMENTS: &[(&str, &[&[Field]])] = &[
             MADE,
             LEGALISED,
             CONVERTED,
+            BACKED,
             OPTIMISED,
             PARTITIONED,
             PLANNED,
@@ -173,11 +175,12 @@ const DOCUMENTS: &[(&str, &[&[Field]])] = &[
     ("check", &[CHECKED, REPORTS, PROFILE]),
     ("inspect", &[INSPECTED]),
     ("legal", &[LEGAL, REPORTS]),
+    ("partition", &[GRAPH, BACKED, PARTITIONED, PLACED, REPORTS]),
     ("verify", &[VERIFIED, COMPARED_ALL, FAULT, REPORTS, PROFILE]),
     ("bisect", &[FAULT, BISECTED, REPORTS]),
     ("diff", &[COMPARED]),
     ("run", &[RAN]),
-    ("optimize", &[FILES, GRAPH, OPTIMISED, LEGALISED, VERIFIED, PROFILE]),
+    ("optimize", &[FILES, GRAPH, OPTIMISED, BACKED, PARTITIONED, LEGALISED, VERIFIED, PROFILE]),
     ("report", &[REPORT, REPORTS]),
     ("ops", &[OPS]),
     ("rules", &[RULES]),
@@ -198,7 +201,7 @@ const DOCUMENTS: &[(&str, &[&[Field]])] = &[
 ];
 
 /// The parts of each model in the document of `package`.
-const MODEL: &[&[Field]] = &[MEMBER, LEGALISED, CONVERTED, OPTIMISED, VERIFIED, SKIPPED];
+const MODEL: &[&[Field]] = &[MEMBER, LEGALISED, CONVERTED, BACKED, OPTIMISED, VERIFIED, SKIPPED];
 
 /// Returns the commands that have a schema.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {

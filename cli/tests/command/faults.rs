@@ -212,6 +212,39 @@ fn a_plugin_keeps_its_globals_while_it_runs() {
 }
 
 #[test]
+fn a_backend_that_dies_or_hangs_says_who_it_was_and_leaves_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let scratch = folder.path().join("scratch");
+    for (mode, more, words) in [
+        ("compile-abort", &[][..], ["OP812", "plugin `wild` aborted while compiling `wild-npu`"]),
+        (
+            "compile-segfault",
+            &[],
+            ["OP812", "plugin `wild` accessed invalid memory while compiling `wild-npu`"],
+        ),
+        ("claim-exit0", &[], ["OP812", "plugin `wild` called `exit` while claiming `wild-npu`"]),
+        (
+            "compile-loop",
+            &["--plugin-timeout", "0.5"],
+            ["OP811", "did not finish compiling `wild-npu` within 0.5 s"],
+        ),
+        ("compile-panic", &[], ["OP802", "the backend `wild-npu` panicked when it compiled the region"]),
+    ] {
+        let library = in_mode(wild(), folder.path(), mode);
+        std::fs::create_dir_all(&scratch).expect("a folder");
+        let mut command = command(folder.path(), &["convert"]);
+        command.arg(mlp()).args(["-o", "scratch/model.onnx", "--no-verify", "--backend", "wild-npu"]);
+        command.args(["--blobs", "file", "--backend-cache", "scratch/cache"]).args(more);
+        let output = command.arg("--plugin").arg(&library).output().expect("the binary starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(70), "{mode}: {said}");
+        assert!(words.iter().all(|word| said.contains(word)), "{mode}: {said}");
+        let left: Vec<_> = std::fs::read_dir(&scratch).expect("a folder").flatten().collect();
+        assert!(left.is_empty(), "{mode}: {left:?}");
+    }
+}
+
+#[test]
 fn another_machines_library_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let library = in_mode(wild(), folder.path(), "fine");

@@ -58,7 +58,7 @@ pub struct Drawing {
 
 /// A format of pictures.
 #[derive(Clone, Copy)]
-enum Format {
+pub(crate) enum Format {
     Svg,
     Html,
 }
@@ -91,7 +91,7 @@ impl Drawing {
 }
 
 impl Format {
-    fn from_path(path: &Path) -> Result<Self, Diagnostic> {
+    pub(crate) fn from_path(path: &Path) -> Result<Self, Diagnostic> {
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("svg") => Ok(Self::Svg),
             Some("html") => Ok(Self::Html),

@@ -83,15 +83,14 @@ impl Holding {
         needs("verify", *verify, &given)
     }
 
-    /// Runs the models `before` and `after` in the same executor and compares their results.
+    /// Runs two models and compares their results: the one before, and the one after, each with its runtime.
     ///
     /// # Errors
     /// Those of reading the calls, of opening the runtime and of running the models.
     pub fn hold(
         &self,
         host: &Host,
-        before: &Path,
-        after: &Path,
+        [(judge, before), (running, after)]: [(&Running, &Path); 2],
         progress: &mut dyn Progress,
     ) -> Result<Held, Report> {
         let signature = Signature::read(before)?;
@@ -105,11 +104,16 @@ impl Holding {
             given
         };
         against.step(&signature);
-        let runtime = self.running.open(host, progress.restart())?;
+        let runtime = running.open(host, progress.restart())?;
         let [rtol, atol] = [self.rtol, self.atol].map(|bound| bound.map(|Tolerance(bound)| bound));
         let options = Options { rtol, atol, ..Options::default() };
-        let limit = self.running.options.deadline();
-        let reference = consult(&runtime, before, &mut against, &options, limit, progress)?;
+        let limit = running.options.deadline();
+        let reference = if judge == running {
+            consult(&runtime, before, &mut against, &options, limit, progress)?
+        } else {
+            let judge = judge.open(host, progress.restart())?;
+            consult(&judge, before, &mut against, &options, limit, progress)?
+        };
         against.oracle = Some(format!("{} in {}", before.display(), reference.executor));
         let verification = execute(&runtime, after, &against, &options, limit, progress)?;
         let failure = (verification.passed() && !verification.says_something()).then(|| {

@@ -106,6 +106,21 @@
 //!
 //! ```no_run
 //! use onnxport_core::{Host, Report};
+//! use onnxport_requests::{PartitionRequest, Request};
+//!
+//! # fn main() -> Result<(), Report> {
+//! # let host = Host::new(&[])?;
+//! let found = PartitionRequest::new("model.onnx", ["openvino"]).run(&host, &mut ())?;
+//! for node in found.placement.nodes.iter().filter(|node| node.region.is_none()) {
+//!     println!("{} in {}: {:?}", node.operator, node.module, node.refusals);
+//! }
+//! assert!(found.placement.share > 0.9);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! ```no_run
+//! use onnxport_core::{Host, Report};
 //! use onnxport_requests::{ProfileRequest, Request};
 //!
 //! # fn main() -> Result<(), Report> {
@@ -319,6 +334,7 @@ pub mod ops;
 pub mod optimize;
 pub mod optimizing;
 pub mod package;
+pub mod partition;
 pub mod plugin;
 pub mod plugins;
 pub mod precision;
@@ -357,6 +373,7 @@ pub use llm::{Exported, LlmRequest};
 pub use ops::OpsRequest;
 pub use optimize::{OptimizeRequest, Optimized};
 pub use package::{PackageRequest, Packaged};
+pub use partition::{PartitionRequest, Partitioned};
 pub use plugin::{PluginCheckRequest, PluginInfoRequest, PluginListRequest, PluginNewRequest};
 pub use plugins::Plugins;
 pub use profile::{ProfileRequest, Profiled};

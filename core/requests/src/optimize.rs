@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use onnxport_core::backend::{BackendOptions, Blobs, Partitioned};
 use onnxport_core::diagnose::{Code, Diagnostic, Report};
 use onnxport_core::legalise::Legalised;
-use onnxport_core::optimise::{self, Matched, OptimiseOptions, Optimised, Rewritten};
+use onnxport_core::optimise::{Matched, OptimiseOptions, Optimised, OptimizePipeline, Rewritten};
 use onnxport_core::trace::stage;
 use onnxport_core::write::{self, WriteOptions, WriteReport};
 use onnxport_core::{Host, Model};
@@ -13,13 +14,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Request;
+use crate::backends::Backends;
 use crate::holding::{Held, Holding};
-use crate::object::wrong;
+use crate::object::{needs, wrong};
 use crate::optimizing::Optimizing;
 use crate::profiling::Profiling;
 use crate::progress::Progress;
 use crate::target::Targeting;
 use crate::writing::Places;
+
+/// The option of ONNX Runtime's plugin that has a provider run the model.
+const PROVIDER: &str = "provider";
 
 /// Reads an ONNX model, applies rules and passes, checks it and writes it again.
 #[derive(Args, Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
@@ -28,11 +33,14 @@ pub struct OptimizeRequest {
     /// The ONNX model
     pub model: PathBuf,
     /// The model to write
-    #[arg(short, long, value_name = "ONNX", required_unless_present = "emit")]
+    #[arg(short, long, value_name = "ONNX", required_unless_present_any = ["emit", "explain_partition"])]
     pub output: Option<PathBuf>,
     /// Print the graph as text instead of writing a model
     #[arg(long, conflicts_with = "output")]
     pub emit: bool,
+    /// Show the regions that backends would claim, and why they leave the others, without compiling or writing anything
+    #[arg(long, requires = "backend", conflicts_with_all = ["output", "emit", "verify"], help_heading = "Backends")]
+    pub explain_partition: bool,
     /// Rules and passes.
     #[command(flatten)]
     #[serde(flatten)]
@@ -41,6 +49,10 @@ pub struct OptimizeRequest {
     #[command(flatten)]
     #[serde(flatten)]
     pub targeting: Targeting,
+    /// Backends.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub backends: Backends,
     /// Where to store the weights.
     #[command(flatten)]
     #[serde(flatten)]
@@ -64,6 +76,8 @@ pub struct Optimized {
     pub optimised: Optimised,
     /// The changes made for the target.
     pub legalised: Legalised,
+    /// The regions of backends; `None` if no backend was asked.
+    pub partitioned: Option<Partitioned>,
     /// Both sides of each match, if [`Optimizing::dump_matches`] requests them.
     pub matches: Vec<PathBuf>,
     /// The result of the comparison, if requested.
@@ -97,11 +111,17 @@ impl Request for OptimizeRequest {
     type Outcome = Optimized;
 
     fn check(&self) -> Result<(), Diagnostic> {
-        if self.output.is_none() && !self.emit {
+        if self.output.is_none() && !self.emit && !self.explain_partition {
             return Err(wrong("neither `output` nor `emit` is given".to_owned())
                 .help("name the file to write with `output`"));
         }
+        needs(
+            "backend",
+            !self.backends.backends.is_empty(),
+            &[("explain_partition", self.explain_partition)],
+        )?;
         self.optimizing.check()?;
+        self.backends.check()?;
         self.holding.check()
     }
 
@@ -114,7 +134,7 @@ impl Request for OptimizeRequest {
             let read = Model::read_with_warnings(&self.model)?;
             drop(reading);
             let mut outcome = self.optimize(host, read, progress)?;
-            if let Some(output) = self.output.as_ref().filter(|_| !self.emit) {
+            if let Some(output) = self.output.as_ref().filter(|_| !self.emit && !self.explain_partition) {
                 self.write(host, output, &mut outcome, progress)?;
             }
             Ok(outcome)
@@ -135,6 +155,7 @@ impl OptimizeRequest {
         progress: &mut dyn Progress,
     ) -> Result<Optimized, Report> {
         self.optimizing.check()?;
+        self.backends.check()?;
         self.holding.check()?;
         self.recorded(&[], || {
             let before = self.holding.verify.then(|| read.0.clone());
@@ -177,7 +198,25 @@ impl OptimizeRequest {
             write::write(model, path, &options)?;
         }
         let [before, after] = &paths;
-        self.holding.hold(host, before, after, progress)
+        self.compare(host, before, after, progress)
+    }
+
+    /// Compares two models. A provider that runs compiled regions is no judge of them, so that the model before runs
+    /// without it.
+    fn compare(
+        &self,
+        host: &Host,
+        before: &Path,
+        after: &Path,
+        progress: &mut dyn Progress,
+    ) -> Result<Held, Report> {
+        let mut plain = self.holding.running.clone();
+        if !self.backends.backends.is_empty() {
+            plain.options.executor_option.retain(|option| option.name != PROVIDER);
+            // ONNX Runtime's results can depend on the providers that the process has loaded.
+            plain.options.isolate |= plain != self.holding.running && progress.restart()().is_ok();
+        }
+        self.holding.hold(host, [(&plain, before), (&self.holding.running, after)], progress)
     }
 
     fn optimize(
@@ -190,13 +229,25 @@ impl OptimizeRequest {
         let options = self.optimizing.options(self.targeting.names_runtime());
         // A model that refers to its weights in other files leaves them in their stored form.
         let options = OptimiseOptions { separate: self.places.refers(), ..options };
-        let rewritten = optimise::imported(host, model, &options, &self.targeting.options())?;
-        let Rewritten { model, optimised, legalised, diagnostics } = rewritten;
+        let backend = BackendOptions {
+            dry_run: self.explain_partition,
+            ..self.backends.options(self.output.as_deref())
+        };
+        let backend = match backend.blobs {
+            // There is no file that others could be beside.
+            Blobs::Auto if self.output.is_none() => BackendOptions { blobs: Blobs::Embed, ..backend },
+            _ => backend,
+        };
+        let target = self.targeting.options();
+        let pipeline = OptimizePipeline::new();
+        let rewritten = pipeline.run_with_backends(host, model, &options, &target, &backend)?;
+        let Rewritten { model, optimised, legalised, partitioned, diagnostics } = rewritten;
         progress.go_on()?;
         Ok(Optimized {
             model,
             optimised,
             legalised,
+            partitioned,
             matches: Vec::new(),
             held: None,
             written: None,
@@ -227,7 +278,7 @@ impl OptimizeRequest {
         if self.holding.verify {
             let _stage = stage("verify");
             let readable = staged.readable()?;
-            outcome.held = Some(self.holding.hold(host, &self.model, readable.path(), progress)?);
+            outcome.held = Some(self.compare(host, &self.model, readable.path(), progress)?);
         }
         progress.go_on()?;
         let _publishing = stage("write");

@@ -56,6 +56,7 @@ pub(crate) use as_text;
 as_text! {
     ByteSize: { "type": ["string", "integer"] }
     Budget: { "type": ["string", "integer"] }
+    Share: { "type": ["string", "number"] }
     Seconds: { "type": ["string", "number"] }
     NameValue: { "type": "string" }
     Draw: { "type": "string" }
@@ -148,6 +149,30 @@ impl fmt::Display for Seconds {
 #[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
 #[schemars(inline)]
 pub struct Tolerance(#[schemars(range(min = 0))] pub f64);
+
+/// A share of a whole, from 0 to 1: 0.9 or 90%.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Share(pub f64);
+
+impl FromStr for Share {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("{text:?} is not a share: a percentage such as 90%, or a number from 0 to 1");
+        let share = match text.trim().strip_suffix('%') {
+            Some(percent) => percent.trim().parse::<f64>().map_err(|_| wrong())? / 100.0,
+            None => text.trim().parse().map_err(|_| wrong())?,
+        };
+        if (0.0..=1.0).contains(&share) { Ok(Self(share)) } else { Err(wrong()) }
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Rounded down, so that a share below a bound does not look equal to it.
+        write!(f, "{}%", (self.0 * 1000.0 + 1e-9).floor() / 10.0)
+    }
+}
 
 const NEGATIVE: &str = "expected a number that is not negative";
 

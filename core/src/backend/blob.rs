@@ -1,5 +1,6 @@
 //! A compiled region: bytes that only the backend's runtime understands.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
@@ -50,14 +51,18 @@ impl Blob {
         }
     }
 
+    /// The bytes so far.
+    pub(super) fn bytes(&self) -> io::Result<Cow<'_, [u8]>> {
+        match &self.file {
+            // The handle's position is at the end.
+            Some(file) => Ok(Cow::Owned(std::fs::read(file.path())?)),
+            None => Ok(Cow::Borrowed(&self.memory)),
+        }
+    }
+
     /// Returns the bytes, readable in place.
     pub(super) fn finish(self) -> io::Result<Finished> {
-        let digest = self.hash.finalize();
-        let mut sha256 = String::new();
-        for byte in digest {
-            // Writing to a String cannot fail.
-            let _ = write!(sha256, "{byte:02x}");
-        }
+        let sha256 = hex(&self.hash.finalize());
         let source = match self.file {
             // The mapping keeps the file alive; its name goes with the handle.
             Some(file) => Source::Mapped { file: MappedFile::open(file.path())?, offset: 0, len: self.len },
@@ -66,6 +71,15 @@ impl Blob {
         let data = LazyTensor { dtype: DType::U8, shape: vec![self.len], source, offset: 0, strides: None };
         Ok(Finished { data, len: self.len, sha256 })
     }
+}
+
+/// Bytes in hexadecimal.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 #[cfg(test)]

@@ -80,7 +80,7 @@ impl Running<'_> {
             }
         }
         let merge = backend.entry.flags & backend_flags::SEPARATE == 0;
-        let mut count = 0;
+        let mut all: Vec<(BlockId, Vec<NodeId>)> = Vec::new();
         for block in self.blocks.clone() {
             let Some(mut groups) = by_block.remove(&block) else { continue };
             groups.sort_by(|a, b| a.nodes.cmp(&b.nodes));
@@ -116,17 +116,34 @@ impl Running<'_> {
                     self.leave(position, &nodes, Stage::Partition, &why);
                     continue;
                 }
-                self.taken.extend(nodes.iter().copied());
-                let name = format!("{}_{count}", backend.entry.id.validated());
-                count += 1;
-                self.regions.push(Region { name, backend: position, block, nodes });
+                all.push((block, nodes));
             }
+        }
+        if backend.entry.flags & backend_flags::SINGLE != 0 {
+            self.keep_largest(position, &mut all);
+        }
+        let count = all.len();
+        for (number, (block, nodes)) in all.into_iter().enumerate() {
+            self.taken.extend(nodes.iter().copied());
+            let name = format!("{}_{number}", backend.entry.id.validated());
+            self.regions.push(Region { name, backend: position, block, nodes });
         }
         if count == 0 {
             let message =
                 format!("the backend `{}` takes nothing of this model", backend.entry.id.validated());
             let help = "`--explain-partition` lists the reasons";
             self.report(&backend, Diagnostic::warning(Code::BACKEND_NOTHING, message).help(help), None);
+        }
+    }
+
+    /// Keeps the region with the most nodes, the first of equal ones.
+    fn keep_largest(&mut self, position: usize, all: &mut Vec<(BlockId, Vec<NodeId>)>) {
+        let nodes = |index: &usize| all.get(*index).map_or(0, |(_, nodes)| nodes.len());
+        let Some(largest) = (0..all.len()).rev().max_by_key(nodes) else { return };
+        let kept = all.swap_remove(largest);
+        let why = "its runtime takes one region of a model, and another one has more nodes";
+        for (_, nodes) in std::mem::replace(all, vec![kept]) {
+            self.leave(position, &nodes, Stage::Partition, why);
         }
     }
 

@@ -3,17 +3,25 @@
 use onnxport_abi::status;
 use rustc_hash::FxHashMap;
 
+use onnxport_abi::RStr;
+use sha2::{Digest, Sha256};
+
+use super::blob;
+use super::cache::Found;
 use super::call::{self, Call, Compile};
 use super::epcontext;
+use super::key;
 use super::order;
-use super::region::Region;
+use super::region::{Ports, Region};
 use super::replace::{self, Replaced};
-use super::report::Stage;
+use super::report::{RegionReport, Stage};
+use super::saved;
 use super::select::Selected;
 use super::stage::Running;
-use crate::diagnose::{Code, Diagnostic, Severity};
-use crate::host::Validated;
+use crate::diagnose::{Code, Diagnostic, OriginId, Severity};
+use crate::host::{Site, Validated, cross};
 use crate::ir::{BlockId, NodeId, OpsetImport};
+use crate::tensor::MappedFile;
 use crate::tidy;
 use crate::write;
 
@@ -25,6 +33,9 @@ impl Running<'_> {
             places.extend(area.flow.nodes.iter().enumerate().map(|(place, node)| (*node, place)));
         }
         self.settle_names();
+        if self.options.cache.is_some() {
+            self.identities = self.backends.iter().map(|backend| self.identity(backend)).collect();
+        }
         let mut changed: Vec<BlockId> = Vec::new();
         for region in self.regions.clone() {
             let replaced = self.compile_region(&region);
@@ -62,6 +73,26 @@ impl Running<'_> {
         }
     }
 
+    /// Identifies the code of a backend, and states its environment; `None` if it does not want its results kept.
+    fn identity(&self, backend: &Selected) -> Option<(String, String)> {
+        let mut text = RStr::from_str("");
+        let site = Site {
+            plugin: backend.plugin_id,
+            task: "stating its environment",
+            subject: backend.entry.id.validated(),
+        };
+        let environment = backend.table.environment?;
+        let answer = cross(site, || environment(backend.index, &mut text));
+        let environment = text.get().ok().filter(|_| answer == status::OK)?.to_owned();
+        let plugin = self.host.plugins.get(backend.plugin)?;
+        // A plugin under development changes without a new version.
+        let library = match &plugin.library {
+            Some(path) => blob::hex(&Sha256::digest(MappedFile::open(path).ok()?.bytes())),
+            None => String::new(),
+        };
+        Some((format!("{} {library} {:?}", plugin.version, plugin.given), environment))
+    }
+
     fn compile_region(&mut self, region: &Region) -> Option<Replaced> {
         let backend = self.backends[region.backend];
         let ports = region.ports(&self.model.graph, &self.returned);
@@ -71,15 +102,17 @@ impl Running<'_> {
             return None;
         }
         let domain = backend.entry.domain.validated().to_owned();
-        let call = Call::Compile(Box::new(Compile::for_region(
-            region.name.clone(),
-            domain,
-            region.nodes.clone(),
-            ports,
-        )));
+        let key = self.key(region, &ports);
+        let empty =
+            |ports| Compile::for_region(region.name.clone(), domain.clone(), region.nodes.clone(), ports);
+        if let Some(compile) = key.as_deref().and_then(|key| self.cached(key, empty(ports.clone()))) {
+            report.cached = true;
+            return self.replace(region, *compile, report);
+        }
+        let call = Call::Compile(Box::new(empty(ports)));
         let (answer, call) = call::run(self.model, call, backend.table.compile, &backend, "compiling");
         let Call::Compile(mut compile) = call else { return None };
-        let at = region.nodes.first().and_then(|node| self.model.graph.nodes[*node].origin);
+        let at = self.origin(region);
         if compile.broken.is_none() && answer != status::OK {
             let refusal = compile.refusal.take();
             let why = refusal.as_ref().map_or_else(String::new, |r| r.message.clone());
@@ -96,7 +129,47 @@ impl Running<'_> {
             self.reports.push(None);
             return None;
         }
-        let result = replace::replace(self.model, region, *compile, self.options.blobs, &self.options.stem);
+        let kept = key.filter(|_| compile.broken.is_none());
+        let kept = kept.and_then(|key| saved::save(&compile, &key, self.model).map(|body| (key, body)));
+        let replaced = self.replace(region, *compile, report);
+        if let (Some(cache), Some((key, body)), Some(_)) = (&self.options.cache, kept, &replaced)
+            && let Err(error) = cache.keep(&key, &body)
+        {
+            let folder = cache.folder.display();
+            let message = format!("the compiled region `{}` is not kept in `{folder}`: {error}", region.name);
+            self.report(&backend, Diagnostic::warning(Code::BACKEND_CACHE, message), at);
+        }
+        replaced
+    }
+
+    fn origin(&self, region: &Region) -> Option<OriginId> {
+        region.nodes.first().and_then(|node| self.model.graph.nodes[*node].origin)
+    }
+
+    /// The key of a region in the user's cache; `None` without one, or for a backend whose results must not be kept.
+    fn key(&self, region: &Region, ports: &Ports) -> Option<String> {
+        self.options.cache.as_ref()?;
+        let (plugin, environment) = self.identities.get(region.backend)?.as_ref()?;
+        key::key(self.model, region, ports, &self.backends[region.backend], plugin, environment)
+    }
+
+    /// The answer of an earlier run.
+    fn cached(&mut self, key: &str, call: Compile) -> Option<Box<Compile>> {
+        match self.options.cache.as_ref()?.find(key, self.model, call) {
+            Found::Entry(compile) => Some(compile),
+            Found::Nothing => None,
+            Found::Damaged(message) => {
+                let help = "nothing to do: the region is compiled again";
+                self.diagnostics.push(Diagnostic::warning(Code::BACKEND_CACHE, message).help(help));
+                None
+            }
+        }
+    }
+
+    /// Replaces a region with the answer of its backend.
+    fn replace(&mut self, region: &Region, compile: Compile, mut report: RegionReport) -> Option<Replaced> {
+        let (backend, at) = (self.backends[region.backend], self.origin(region));
+        let result = replace::replace(self.model, region, compile, self.options.blobs, &self.options.stem);
         let result = result.and_then(|replaced| self.import(&backend, &replaced).map(|()| replaced));
         match result {
             Ok(replaced) => {

@@ -12,6 +12,7 @@
 //! The result depends only on the order of backends, claims and nodes: equal models give equal results.
 
 mod blob;
+mod cache;
 mod call;
 #[allow(clippy::indexing_slicing, reason = "numbers of nodes and backends, in tables made for exactly these")]
 mod claiming;
@@ -21,20 +22,25 @@ mod compiling;
 mod convexity;
 mod epcontext;
 mod flow;
+mod key;
 #[allow(clippy::indexing_slicing, reason = "numbers of nodes and backends, in tables made for exactly these")]
 mod order;
 #[allow(clippy::indexing_slicing, reason = "numbers of nodes and backends, in tables made for exactly these")]
 mod partition;
+mod placement;
 mod profile;
 mod region;
 mod replace;
 mod report;
+mod saved;
 mod select;
 mod stage;
 
 use std::str::FromStr;
 
+pub use cache::{CACHE_BYTES, Cache};
 pub(crate) use call::host_table;
+pub use placement::{NodeRefusal, PlacedModule, PlacedNode, Placement};
 pub use profile::flaw;
 pub use report::{BackendReport, Partitioned, RefusalReport, RegionReport, Stage};
 pub use stage::{Backed, run};
@@ -76,6 +82,8 @@ pub struct BackendOptions {
     pub blobs: Blobs,
     /// The prefix of files beside the model: the name of the model's file.
     pub stem: String,
+    /// Where compiled regions are kept for later runs, if anywhere.
+    pub cache: Option<Cache>,
     /// Form regions, but compile none.
     pub dry_run: bool,
 }

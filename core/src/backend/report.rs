@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -51,6 +52,8 @@ pub struct RegionReport {
     /// The number of nodes that replace it; absent if nothing was compiled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replaced_by: Option<usize>,
+    /// Whether the result is one of an earlier run.
+    pub cached: bool,
     /// The size of its blobs in bytes.
     pub blob_bytes: u64,
     /// Its files beside the model.
@@ -91,6 +94,8 @@ pub enum Stage {
 pub(super) struct Refusals {
     /// By operator, stage and reason: the number of nodes, and the first of them.
     found: BTreeMap<(String, Stage, String), (usize, String)>,
+    /// By node: the last stage that refused it, and the reason.
+    by_node: FxHashMap<NodeId, (Stage, String)>,
 }
 
 impl Refusals {
@@ -101,6 +106,12 @@ impl Refusals {
         };
         let key = (op_of(model, node), stage, reason.to_owned());
         self.found.entry(key).or_insert_with(|| (0, example())).0 += 1;
+        self.by_node.insert(node, (stage, reason.to_owned()));
+    }
+
+    /// The stage that refused `node`, and the reason.
+    pub(super) fn of(&self, node: NodeId) -> Option<&(Stage, String)> {
+        self.by_node.get(&node)
     }
 
     pub(super) fn sorted(self) -> Vec<RefusalReport> {

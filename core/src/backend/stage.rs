@@ -7,6 +7,7 @@ use super::BackendOptions;
 use super::call::Refusal;
 use super::flow::Flow;
 use super::partition::Partition;
+use super::placement::Placement;
 use super::region::{self, Ports, Region};
 use super::report::{BackendReport, Partitioned, Refusals, RegionReport, op_of};
 use super::select::{Selected, select};
@@ -20,6 +21,8 @@ use crate::ir::{BlockId, Model, NodeId, ValueId};
 pub struct Backed {
     /// The regions, and the reasons why other nodes are in none.
     pub partitioned: Partitioned,
+    /// The place of each node; empty unless the run was dry.
+    pub placement: Placement,
     /// Warnings and notes.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -74,6 +77,8 @@ pub(super) struct Running<'a> {
     /// The nodes that are in a region.
     pub(super) taken: FxHashSet<NodeId>,
     pub(super) regions: Vec<Region>,
+    /// By backend: its code and its environment, if its results may be kept.
+    pub(super) identities: Vec<Option<(String, String)>>,
     /// By backend.
     pub(super) refusals: Vec<Refusals>,
     /// The report of each region that was formed.
@@ -101,6 +106,7 @@ impl<'a> Running<'a> {
             blocks,
             taken: FxHashSet::default(),
             regions: Vec::new(),
+            identities: Vec::new(),
             refusals: backends.iter().map(|_| Refusals::default()).collect(),
             reports: Vec::new(),
             diagnostics: Vec::new(),
@@ -126,6 +132,7 @@ impl<'a> Running<'a> {
             weights: ports.weights.len(),
             weight_bytes: sizes.sum(),
             replaced_by: None,
+            cached: false,
             blob_bytes: 0,
             files: Vec::new(),
         }
@@ -179,6 +186,7 @@ impl<'a> Running<'a> {
     }
 
     fn finish(mut self) -> Backed {
+        let placement = if self.options.dry_run { self.placement() } else { Placement::default() };
         if self.options.dry_run {
             let describe = |r: &Region| Some(self.describe(r, &r.ports(&self.model.graph, &self.returned)));
             self.reports = self.regions.iter().map(describe).collect();
@@ -201,6 +209,6 @@ impl<'a> Running<'a> {
         }
         let taken = backends.iter().flat_map(|b| &b.regions).map(|r| r.nodes).sum::<usize>();
         let partitioned = Partitioned { backends, left: self.nodes.saturating_sub(taken), nodes: self.nodes };
-        Backed { partitioned, diagnostics: self.diagnostics }
+        Backed { partitioned, placement, diagnostics: self.diagnostics }
     }
 }

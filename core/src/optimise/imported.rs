@@ -4,9 +4,11 @@
 use rustc_hash::FxHashSet;
 
 use super::{Level, OptimiseOptions, Optimised, clean_forms, equal, optimise, order, outline, rewrite_forms};
+use crate::backend::{self, BackendOptions, Partitioned};
 use crate::clean::once;
 use crate::diagnose::{Code, Diagnostic, Report, Severity};
 use crate::host::Host;
+use crate::inline::inline;
 use crate::ir::{Initializer, Model, Type, ValueId};
 use crate::legalise::{LegaliseOptions, Legalised, legalise};
 use crate::ops::infer::{OLDEST_INFERRED, infer_all};
@@ -24,6 +26,8 @@ pub struct Rewritten {
     pub optimised: Optimised,
     /// The changes made for the target.
     pub legalised: Legalised,
+    /// The regions of backends; `None` if no backend was asked.
+    pub partitioned: Option<Partitioned>,
     /// Warnings and notes.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -33,9 +37,15 @@ pub type OptimizePipeline<'a> = Pipeline<'a, Rewriting>;
 
 /// The stages.
 const STAGES: &[Own<Rewriting>] = &[
-    Own { name: "infer", optional: false, applies: Rewriting::changes, run: Rewriting::infer },
+    Own {
+        name: "infer",
+        optional: false,
+        applies: |work| work.changes || work.partitions(),
+        run: Rewriting::infer,
+    },
     Own { name: "optimise", optional: true, applies: Rewriting::changes, run: Rewriting::optimise },
     Own { name: "legalise", optional: false, applies: Rewriting::changes, run: Rewriting::legalise },
+    Own { name: "backend", optional: true, applies: Rewriting::partitions, run: Rewriting::partition },
     Own {
         name: "order",
         optional: true,
@@ -57,7 +67,7 @@ const STAGES: &[Own<Rewriting>] = &[
     Own {
         name: "validate",
         optional: false,
-        applies: |work| work.changes || work.is_edited,
+        applies: |work| work.changes || work.is_edited || work.partitions(),
         run: Rewriting::validate,
     },
 ];
@@ -67,6 +77,8 @@ const STAGES: &[Own<Rewriting>] = &[
 pub struct Rewriting {
     options: OptimiseOptions,
     target: LegaliseOptions,
+    /// None for a model whose types are not inferred.
+    backend: BackendOptions,
     /// Whether the host's own stages may change the model.
     changes: bool,
     is_edited: bool,
@@ -124,6 +136,21 @@ impl OptimizePipeline<'_> {
         options: &OptimiseOptions,
         target: &LegaliseOptions,
     ) -> Result<Rewritten, Report> {
+        self.run_with_backends(host, model, options, target, &BackendOptions::default())
+    }
+
+    /// Does the same, and lets backends take their regions of the model. For them, calls of local functions are inlined.
+    ///
+    /// # Errors
+    /// Those of [`run`](Self::run) and of [`backend::run`].
+    pub fn run_with_backends(
+        &self,
+        host: &Host,
+        mut model: Model,
+        options: &OptimiseOptions,
+        target: &LegaliseOptions,
+        backend: &BackendOptions,
+    ) -> Result<Rewritten, Report> {
         let mut diagnostics = Vec::new();
         let is_asked = options.level != Level::Nothing || target.demanded;
         let is_old = model.opset() < OLDEST_INFERRED;
@@ -135,7 +162,20 @@ impl OptimizePipeline<'_> {
             diagnostics
                 .push(note.help(format!("rules and passes take models from opset {OLDEST_INFERRED} on")));
         }
+        if !backend.backends.is_empty() {
+            if is_old {
+                let opset = model.opset();
+                let message = format!(
+                    "backends take nothing of a model of opset {opset}, whose types are not inferred"
+                );
+                diagnostics.push(Diagnostic::warning(Code::BACKEND_NOTHING, message));
+            } else {
+                inline(&mut model, usize::MAX);
+            }
+        }
+        let backend = if is_old { BackendOptions::default() } else { backend.clone() };
         let mut work = Rewriting {
+            backend,
             options: OptimiseOptions { target: target.target.clone(), ..options.clone() },
             target: LegaliseOptions { keep_bits: options.level <= Level::Exact, ..target.clone() },
             changes: is_asked && !is_old,
@@ -147,6 +187,7 @@ impl OptimizePipeline<'_> {
                 model,
                 optimised: Optimised::default(),
                 legalised: Legalised::default(),
+                partitioned: None,
                 diagnostics,
             },
         };
@@ -196,6 +237,22 @@ pub fn optimize(host: &Host, model: Model, options: &OptimiseOptions) -> Result<
 impl Rewriting {
     fn changes(&self) -> bool {
         self.changes
+    }
+
+    fn partitions(&self) -> bool {
+        !self.backend.backends.is_empty()
+    }
+
+    fn partition(host: &Host, work: &mut Self) -> Result<(), Report> {
+        let backed = backend::run(host, &mut work.done.model, &work.backend)?;
+        let regions = || backed.partitioned.backends.iter().flat_map(|backend| &backend.regions);
+        if regions().any(|region| region.replaced_by.is_some()) {
+            // Runtimes do not infer the types of compiled nodes, so that the file states all of them.
+            work.recorded.clear();
+        }
+        work.done.partitioned = Some(backed.partitioned);
+        work.done.diagnostics.extend(backed.diagnostics);
+        Ok(())
     }
 
     #[expect(clippy::unnecessary_wraps, reason = "other stages fail")]

@@ -232,6 +232,7 @@ static inline int onnxport_has(const onnxport_table *table, const uint64_t *prin
 /* backend/1: a plugin takes parts of a model for hardware. */
 #define ONNXPORT_BACKEND_INTERFACE "backend/1"
 #define ONNXPORT_BACKEND_BACKEND_FLAGS_SEPARATE ((uint32_t)(1))
+#define ONNXPORT_BACKEND_BACKEND_FLAGS_SINGLE ((uint32_t)(2))
 #define ONNXPORT_BACKEND_LAYOUT_ANY ((uint32_t)(0))
 #define ONNXPORT_BACKEND_LAYOUT_CHANNELS_FIRST ((uint32_t)(1))
 #define ONNXPORT_BACKEND_LAYOUT_CHANNELS_LAST ((uint32_t)(2))
@@ -507,11 +508,13 @@ enum {
     UINT64_C(0xc02c0168b62da53b), /* 1.0 entries */ \
     UINT64_C(0xf3dfd233169aedb7), /* 1.0 claim */ \
     UINT64_C(0x248db0e0a8d899c6), /* 1.0 compile */ \
+    UINT64_C(0xf8a43f7f05fd6fed), /* 1.0 environment */ \
 }
 enum {
     ONNXPORT_BACKEND_TABLE_ENTRIES,
     ONNXPORT_BACKEND_TABLE_CLAIM,
     ONNXPORT_BACKEND_TABLE_COMPILE,
+    ONNXPORT_BACKEND_TABLE_ENVIRONMENT,
     ONNXPORT_BACKEND_TABLE_FIELDS
 };
 
@@ -1803,6 +1806,14 @@ struct onnxport_backend_table {
      * Takes: arguments are borrowed until the call returns. Gives: nothing.
      * Answers OK, REFUSED, PANICKED, INVALID. */
     uint32_t (*compile)(uint32_t index, const onnxport_table *host, const onnxport_table *graph, onnxport_graph_context cx);
+    /* States in one line everything that results of the backend at `index` depend on besides the region, the plugin
+     * and its options: versions of the SDK and of drivers, and the hardware. While the text is the same, the host may
+     * use the results of earlier runs. Without this function, or after anything but `OK`, it does not.
+     * Since contract 1.0; optional: null, or beyond the fields of the envelope, where it is not provided.
+     * Thread: the one of the conversion.
+     * Takes: nothing borrowed. Gives: the value stays valid for the rest of the process.
+     * Answers OK, REFUSED, PANICKED, INVALID. */
+    uint32_t (*environment)(uint32_t index, onnxport_str *out);
 };
 
 /* A backend and its capabilities. Read once, when the plugin is attached. */

@@ -1,8 +1,9 @@
 //! The glue between the tables of `backend/1` and an author's backends.
 
 use crate::lent::Lent;
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use onnxport_abi::{RSlice, RStr};
 
@@ -23,12 +24,13 @@ pub fn backend_table(
     backends: impl FnOnce() -> Vec<Box<dyn Backend>>,
     claim: Entry,
     compile: Entry,
+    environment: extern "C" fn(u32, &mut RStr<'static>) -> u32,
 ) -> &'static BackendTable {
     let (table, _) = list.get_or_init(|| {
         let backends = backends();
         let entries: Vec<BackendEntry> = backends.iter().map(|b| b.profile().leak()).collect();
         let entries = RSlice::from_slice(Vec::leak(entries));
-        (BackendTable { entries, claim, compile }, backends)
+        (BackendTable { entries, claim, compile, environment: Some(environment) }, backends)
     });
     table
 }
@@ -44,6 +46,33 @@ pub fn compile_entry(list: &BackendList, index: u32, host: &Table, graph: &Table
         // Entries are made of texts that live as long as the process.
         backend.compile(&mut Region::new(host, cx, graph, entry.domain.lent())?)
     })
+}
+
+/// Texts that live as long as the process, each once.
+static TEXTS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+
+/// States the environment of the backend at `index`.
+pub fn environment_entry(list: &BackendList, index: u32, out: &mut RStr<'static>) -> u32 {
+    let Some(backend) = list.get().and_then(|(_, backends)| backends.get(index as usize)) else {
+        return status::INVALID;
+    };
+    match catch_unwind(AssertUnwindSafe(|| backend.environment())) {
+        Ok(Some(text)) => {
+            let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+            let text = match texts.get(text.as_str()) {
+                Some(known) => *known,
+                None => {
+                    let text: &'static str = text.leak();
+                    texts.insert(text);
+                    text
+                }
+            };
+            *out = RStr::from_str(text);
+            status::OK
+        }
+        Ok(None) => status::REFUSED,
+        Err(_) => status::PANICKED,
+    }
 }
 
 fn run(

@@ -34,7 +34,7 @@ mod region;
 pub use claim::Claim;
 pub use emit::Emit;
 #[doc(hidden)]
-pub use glue::{BackendList, backend_table, claim_entry, compile_entry};
+pub use glue::{BackendList, backend_table, claim_entry, compile_entry, environment_entry};
 pub use profile::{Layout, Op, Profile};
 pub use region::{Blob, Port, Region};
 
@@ -58,4 +58,10 @@ pub trait Backend: Send + Sync + 'static {
     /// # Errors
     /// When it cannot; the region stays as it is, and the report says why.
     fn compile(&self, region: &mut Region<'_>) -> Res<()>;
+
+    /// Everything that results depend on besides the region, the plugin and its options: versions of the SDK and of drivers,
+    /// and the hardware. While it is the same, users may keep results in a cache; `None` forbids that.
+    fn environment(&self) -> Option<String> {
+        None
+    }
 }

@@ -65,6 +65,13 @@ impl Profile {
         Self { flags: self.flags | backend_flags::SEPARATE, ..self }
     }
 
+    /// The runtime takes one region of a model: the host keeps the one with the most nodes, and leaves the others as they
+    /// are.
+    #[must_use]
+    pub fn single(self) -> Self {
+        Self { flags: self.flags | backend_flags::SINGLE, ..self }
+    }
+
     /// Adds operators. Where several cover a node, one is enough.
     #[must_use]
     pub fn op(mut self, op: Op) -> Self {

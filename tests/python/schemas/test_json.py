@@ -130,6 +130,7 @@ RUNS = [
     ("report", ["all.onnx", "--check", "m.html"], None),
     ("legal", [MLP, "--target", "openvino", "--report", "legal.html"], 0),
     ("legal", ["no.onnx"], 5),
+    ("partition", [MLP, "--backend", "nobody"], 2),
     ("ops", [], 0),
     ("ops", ["--missing", "aten.p"], 0),
     ("ops", ["--plugin", "no.so"], 5),

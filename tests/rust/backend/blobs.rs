@@ -49,6 +49,32 @@ fn a_blob_beside_the_model_is_named_hashed_and_written_with_it() {
 }
 
 #[test]
+fn files_of_a_replaced_model_go_with_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let listed = || {
+        let names = std::fs::read_dir(folder.path()).expect("a folder").flatten();
+        let mut names: Vec<_> = names.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort();
+        names
+    };
+    let put = |name: &str| std::fs::write(folder.path().join(name), b"theirs").expect("a file");
+    written(folder.path(), "plain", Blobs::File);
+    let first = format!("m.onnx.{}.bin", &HASH[..16]);
+    assert_eq!(listed(), ["m.onnx", first.as_str()]);
+    // The model did not name these: one is of another model, one of a hash that was never its own.
+    let others = ["m.onnx.0123456789abcdef.bin", "n.onnx.837e971dd2074809.bin"];
+    others.iter().for_each(|name| put(name));
+    written(folder.path(), "plain", Blobs::File);
+    assert!(listed().contains(&first), "the new model names it: {:?}", listed());
+    written(folder.path(), "inside", Blobs::File);
+    let now = listed();
+    assert!(!now.contains(&first) && others.iter().all(|name| now.contains(&(*name).to_owned())), "{now:?}");
+    assert_eq!(now.len(), 4, "{now:?}");
+    written(folder.path(), "plain", Blobs::Embed);
+    assert_eq!(listed(), ["m.onnx", others[0], others[1]]);
+}
+
+#[test]
 fn a_small_blob_is_an_attribute_unless_the_user_says_otherwise() {
     let folder = tempfile::tempdir().expect("a folder");
     for (backend, bytes) in [("plain", &b"Mul\n"[..]), ("void", b"")] {

@@ -7,6 +7,7 @@
 //! - `output`: the model that comes out, after a line per region and per reason; or `error`.
 
 mod blobs;
+mod cache;
 mod plugin;
 mod raw;
 
@@ -96,6 +97,27 @@ fn a_dry_run_leaves_the_model_alone() {
     let regions = &backed.partitioned.backends[0].regions;
     assert_eq!(regions.iter().map(|r| r.replaced_by).collect::<Vec<_>>(), [None, None]);
     assert_eq!(backed.partitioned.left, 1);
+}
+
+#[test]
+fn every_node_has_a_place_and_a_reason() {
+    let mut model = parse(TWO);
+    let dry = BackendOptions { dry_run: true, ..options(&["nothing", "single"]) };
+    let backed = backend::run(&host(), &mut model, &dry).expect("regions");
+    let found = backed.placement.nodes.iter().map(|node| {
+        let reasons: Vec<&str> = node.refusals.iter().map(|refusal| refusal.reason.as_str()).collect();
+        (node.operator.as_str(), node.region.as_deref(), reasons)
+    });
+    let mood = "it is not in the mood";
+    let other = "its runtime takes one region of a model, and another one has more nodes";
+    let operator = "its capabilities do not list the operator";
+    let found: Vec<_> = found.collect();
+    assert_eq!(found[0], ("Relu", Some("single_0"), vec![mood]));
+    assert_eq!((found[1].0, found[1].1, found[1].2.len()), ("Tanh", None, 2), "{operator}: {found:?}");
+    assert_eq!(found[2], ("Relu", None, vec![mood, other]));
+    assert!((backed.placement.share - 1.0 / 3.0).abs() < 1e-9);
+    let [module] = backed.placement.modules.as_slice() else { panic!("{:?}", backed.placement.modules) };
+    assert_eq!((module.nodes, module.left, module.taken["single"]), (3, 2, 1));
 }
 
 #[test]

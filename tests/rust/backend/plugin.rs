@@ -1,5 +1,8 @@
 //! Backends of one plugin, most of which misbehave in a way of their own.
 
+use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use onnxport_sdk::backend::{Backend, Claim, Op, Port, Profile, Region};
 use onnxport_sdk::{DType, Dim, NodeRef, Res};
 
@@ -87,6 +90,56 @@ impl Backend for Pairs {
         let Some(first) = inputs.first() else { return Err("no input".into()) };
         let made = region.onnx("Max").input(*first).input(zero).outputs_like(&outputs).emit()?;
         region.replace(&made)
+    }
+}
+
+/// Takes everything, but its runtime takes one region only.
+#[derive(Default)]
+pub(crate) struct Single;
+
+impl Backend for Single {
+    fn profile(&self) -> Profile {
+        profile("single").single()
+    }
+
+    fn compile(&self, region: &mut Region<'_>) -> Res<()> {
+        let made = compile(region)?;
+        region.replace(&made)
+    }
+}
+
+/// Counts its compilations, whose results may be kept.
+#[derive(Default)]
+pub(crate) struct Kept;
+
+thread_local! {
+    /// How often [`Kept`] compiled for a test.
+    pub(crate) static COMPILED: Cell<usize> = const { Cell::new(0) };
+}
+
+/// The environment of [`Kept`].
+pub(crate) static DRIVER: AtomicUsize = AtomicUsize::new(1);
+
+impl Backend for Kept {
+    fn profile(&self) -> Profile {
+        profile("kept")
+    }
+
+    fn compile(&self, region: &mut Region<'_>) -> Res<()> {
+        COMPILED.set(COMPILED.get() + 1);
+        let zero = region.constant(DType::F32, &[1], &0_f32.to_le_bytes())?;
+        let mut program = region.blob();
+        program.append(format!("driver {}", DRIVER.load(Ordering::SeqCst)).as_bytes())?;
+        let (inputs, weights, outputs) = (region.inputs(), region.weights(), region.outputs());
+        let name = region.name().to_owned();
+        let node = region.own("Program").inputs(inputs).inputs(weights).input(zero);
+        let node = node.int("steps", 3).str("name", name).blob("program", &program);
+        let made = node.outputs_like(&outputs).emit()?;
+        region.replace(&made)
+    }
+
+    fn environment(&self) -> Option<String> {
+        Some(format!("driver {}", DRIVER.load(Ordering::SeqCst)))
     }
 }
 
@@ -211,6 +264,8 @@ onnxport_sdk::export_plugin! {
     id: "scripted",
     backend: Plain,
     backend: Pairs,
+    backend: Single,
+    backend: Kept,
     backend: Nothing,
     backend: Together,
     backend: Backwards,

@@ -63,6 +63,7 @@ static TABLE: BackendTable = BackendTable {
     ]),
     claim,
     compile,
+    environment: None,
 };
 
 pub(crate) static ROOT: PluginRoot = PluginRoot { query, attach };

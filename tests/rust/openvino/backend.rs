@@ -51,7 +51,7 @@ fn compiled(text: &str, blobs: Blobs) -> (Model, Partitioned) {
     let host = Host::new(&[&onnxport_openvino::ROOT]).expect("the plugin attaches");
     let mut model = parse(text);
     let backends = vec!["openvino".to_owned()];
-    let options = BackendOptions { backends, blobs, stem: "m.onnx".to_owned(), dry_run: false };
+    let options = BackendOptions { backends, blobs, stem: "m.onnx".to_owned(), ..BackendOptions::default() };
     let backed = backend::run(&host, &mut model, &options).unwrap_or_else(|report| panic!("{report:?}"));
     (model, backed.partitioned)
 }

@@ -176,6 +176,10 @@ codes! {
     BACKEND_REPLACEMENT = "OP505";
     /// A backend took nothing of the model.
     BACKEND_NOTHING = "OP506";
+    /// Backends take less of the model than the user requires, or in more regions than allowed.
+    BACKEND_LIMIT = "OP507";
+    /// A compiled region cannot be kept in the cache, or one that was kept is damaged.
+    BACKEND_CACHE = "OP508";
     /// The output cannot be written.
     WRITE_IO = "OP601";
     /// The model does not fit the format: over 2 GiB without external data.

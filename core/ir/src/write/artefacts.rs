@@ -1,17 +1,22 @@
 //! Files beside a model that backends compiled.
 //!
 //! Their names contain a hash of their contents, so a new model never needs a file that an old one has under the
-//! same name: they appear before the model does, and the old model stays intact.
+//! same name: they appear before the model does, and the old model stays intact. Those that only the old model names
+//! are removed once the new one is there.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+
+use regex::bytes::Regex;
 
 use super::interrupt::Watch;
 use super::publish::{Target, failed};
 use super::sync;
 use crate::diagnose::Report;
 use crate::ir::Artefact;
+use crate::tensor::MappedFile;
 
 /// Files that were written for a model. They vanish again unless they are kept.
 #[derive(Debug)]
@@ -56,6 +61,40 @@ pub(super) fn write(artefacts: &[Artefact], target: &Target) -> Result<Beside, R
         beside.paths.push(path);
     }
     Ok(beside)
+}
+
+/// The digits of the hash in a name.
+const DIGITS: usize = 16;
+
+/// Whether `name` is that of a compiled file of `model`: `model.onnx.<hash>.bin`.
+fn is_compiled(model: &Path, name: &OsStr) -> bool {
+    let stem = model.file_name().unwrap_or_default().as_encoded_bytes();
+    let hash = name.as_encoded_bytes().strip_prefix(stem).and_then(|rest| rest.strip_prefix(b"."));
+    let hash = hash.and_then(|rest| rest.strip_suffix(b".bin"));
+    hash.is_some_and(|hash| {
+        hash.len() == DIGITS && hash.iter().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+    })
+}
+
+/// The compiled files of `target` that the model in its place names, and the one at `new` does not.
+pub(super) fn stale(target: &Target, new: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(target.folder()) else { return Vec::new() };
+    let names = entries.flatten().map(|entry| entry.file_name());
+    let mut names: Vec<_> = names.filter(|name| is_compiled(&target.model, name)).collect();
+    if names.is_empty() {
+        return Vec::new();
+    }
+    let (Ok(old), Ok(new)) = (MappedFile::open(&target.model), MappedFile::open(new)) else {
+        return Vec::new();
+    };
+    // The operator and the attribute that name a file are those of the backend, so that the bytes are searched.
+    let is_in = |model: &MappedFile, name: &OsStr| {
+        let name = name.to_str().and_then(|name| Regex::new(&regex::escape(name)).ok());
+        name.is_some_and(|name| name.is_match(model.bytes()))
+    };
+    names.retain(|name| is_in(&old, name) && !is_in(&new, name));
+    names.sort();
+    names.into_iter().map(|name| target.folder().join(name)).collect()
 }
 
 /// The bytes of a file, unless it is there with just these.

@@ -28,9 +28,10 @@ pub use scene::Scene;
 
 use std::collections::BTreeSet;
 
+use onnxport_core::backend::Placement;
 use onnxport_core::ir::Model;
 use onnxport_core::program::Program;
-use scene::{Item, Kind, ROOT};
+use scene::{Item, Kind, Mark, ROOT};
 
 impl Scene {
     fn empty(title: &str) -> Self {
@@ -41,8 +42,38 @@ impl Scene {
     /// The picture of a model. Types that it does not state are inferred, where its opset is one whose types are.
     pub fn model(title: &str, model: &mut Model) -> Self {
         let mut scene = Self::empty(title);
-        of_model::add(&mut scene, ROOT, model);
+        of_model::add(&mut scene, ROOT, model, &of_model::Marks::default());
         scene.connect();
+        scene
+    }
+
+    /// The picture of a model before the regions of `placement` are compiled, in their colours.
+    pub fn partition(title: &str, model: &mut Model, placement: &Placement) -> Self {
+        let mut regions: Vec<&str> = Vec::new();
+        let mut marks = of_model::Marks::default();
+        for node in &placement.nodes {
+            let lines = node.refusals.iter().map(|r| format!("not in {}: {}", r.backend, r.reason));
+            let marked = match &node.region {
+                Some(region) => {
+                    let known = regions.iter().position(|known| known == region);
+                    let number = known.unwrap_or(regions.len());
+                    if known.is_none() {
+                        regions.push(region);
+                    }
+                    (Mark::Region(number), std::iter::once(format!("region {region}")).chain(lines).collect())
+                }
+                None => (Mark::Left, lines.collect()),
+            };
+            marks.insert(node.id, marked);
+        }
+        let taken = placement.nodes.iter().filter(|node| node.region.is_some()).count();
+        let regions =
+            if regions.len() == 1 { "1 region".to_owned() } else { format!("{} regions", regions.len()) };
+        let title = format!("{title}: {taken} of {} nodes in {regions}", placement.nodes.len());
+        let mut scene = Self::empty(&title);
+        of_model::add(&mut scene, ROOT, model, &marks);
+        scene.connect();
+        scene.mark_groups();
         scene
     }
 
@@ -61,7 +92,7 @@ impl Scene {
             let id = scene.items.len();
             scene.items.push(Item::new(Kind::Graph, name));
             scene.items[ROOT].inside.push(id);
-            of_model::add(&mut scene, id, &mut model);
+            of_model::add(&mut scene, id, &mut model, &of_model::Marks::default());
         }
         scene.connect();
         scene

@@ -10,7 +10,7 @@ use onnxport_core::ops::infer::{OLDEST_INFERRED, infer_all};
 use rustc_hash::FxHashMap;
 
 use super::families::Family;
-use super::scene::{Item, ItemId, Kind, Scene, Value, Weight, distinct};
+use super::scene::{Item, ItemId, Kind, Mark, Scene, Value, Weight, distinct};
 use super::tree::{Leaf, Scope, dotted, grow};
 use super::weights;
 
@@ -19,8 +19,11 @@ use super::weights;
 const CALLS: usize = 16;
 const ITEMS: usize = 50_000;
 
+/// Marks of nodes of a model's own graph, each with lines for the tooltip.
+pub(super) type Marks = FxHashMap<NodeId, (Mark, Vec<String>)>;
+
 /// Adds `model` to `group`. Types that it does not state are inferred where the opset is one whose types are.
-pub(super) fn add(scene: &mut Scene, group: ItemId, model: &mut Model) {
+pub(super) fn add<'m>(scene: &mut Scene, group: ItemId, model: &'m mut Model, marks: &'m Marks) {
     let opset = model.opset();
     if opset >= OLDEST_INFERRED {
         infer_all(&mut model.graph, &mut model.symbols, opset);
@@ -28,6 +31,7 @@ pub(super) fn add(scene: &mut Scene, group: ItemId, model: &mut Model) {
     let mut reader = Reader {
         scene,
         model,
+        marks: Some(marks),
         graph: &model.graph,
         values: FxHashMap::default(),
         weights: FxHashMap::default(),
@@ -41,6 +45,8 @@ pub(super) fn add(scene: &mut Scene, group: ItemId, model: &mut Model) {
 struct Reader<'m, 's> {
     scene: &'s mut Scene,
     model: &'m Model,
+    /// Those of the nodes of the graph.
+    marks: Option<&'m Marks>,
     graph: &'m Graph,
     values: FxHashMap<ValueId, usize>,
     weights: FxHashMap<ValueId, usize>,
@@ -125,6 +131,10 @@ impl<'m> Reader<'m, '_> {
         tip.extend(node.inputs.iter().flatten().map(|value| format!("reads {}", self.told(*value))));
         tip.extend(node.outputs.iter().flatten().map(|value| format!("gives {}", self.told(*value))));
         item.tip = tip;
+        if let Some((mark, lines)) = self.marks.and_then(|marks| marks.get(&id)) {
+            item.mark = Some(*mark);
+            item.tip.extend(lines.iter().cloned());
+        }
         let mut leaf = self.leaf(item, scopes);
         for attribute in &node.attributes {
             let blocks = attribute.value.blocks();
@@ -165,6 +175,7 @@ impl<'m> Reader<'m, '_> {
         let mut reader = Reader {
             scene: self.scene,
             model: self.model,
+            marks: None,
             graph: &function.graph,
             values: FxHashMap::default(),
             weights: FxHashMap::default(),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::body::{Body, Vertex};
 use super::card::{self, Line};
 use super::fold::Folding;
-use super::paint::class;
+use super::paint::{class, style};
 use super::place::Plan;
 use super::scene::ROOT;
 use super::text::clean;
@@ -15,7 +15,6 @@ use crate::model::embedded;
 
 const SCRIPT: &str = include_str!("../assets/draw.js");
 const FRAME: &str = include_str!("../assets/drawing.css");
-const STYLE: &str = include_str!("../assets/draw.css");
 const THEME: &str = include_str!("../assets/page.js");
 
 /// The page as one file that needs no network.
@@ -30,7 +29,7 @@ pub(super) fn page(plan: &Plan<'_>, folding: &Folding) -> String {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="generator" content={ "onnxport " (env!("CARGO_PKG_VERSION")) };
                 title { (title) }
-                style { (PreEscaped(STYLE)) (PreEscaped(FRAME)) }
+                style { (PreEscaped(style(scene))) (PreEscaped(FRAME)) }
             }
             body {
                 header {

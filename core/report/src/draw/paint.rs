@@ -5,10 +5,11 @@ use std::fmt::Write;
 use super::body::{Segment, Vertex};
 use super::card::{self, PAD, PILL, RIM, Style};
 use super::place::{Open, Placed, Plan, STEM};
-use super::scene::{Item, Kind};
+use super::scene::{Item, Kind, Scene};
 use super::text::escape;
 
 const STYLE: &str = include_str!("../assets/draw.css");
+const MARKS: &str = include_str!("../assets/partition.css");
 
 /// The whole as a file.
 pub(super) fn file(plan: &Plan<'_>, open: &Open) -> String {
@@ -20,7 +21,7 @@ pub(super) fn file(plan: &Plan<'_>, open: &Open) -> String {
             "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"drawing\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
              role=\"img\"><title>{}</title>\n<style>{}</style>\n{ARROW}\n<rect class=\"ground\" width=\"{width}\" height=\"{height}\"/>\n",
             escape(&plan.scene.title),
-            STYLE.trim(),
+            style(plan.scene),
         ),
     );
     let head = card::head(&plan.scene.items[open.item]);
@@ -105,6 +106,19 @@ fn goes_on(plan: &Plan<'_>, item: usize, placed: &Placed, value: usize) -> bool 
 
 /// The classes of an item.
 pub(super) fn class(item: &Item) -> String {
+    match item.mark {
+        Some(mark) => format!("{} {}", kind(item), mark.class()),
+        None => kind(item),
+    }
+}
+
+/// The style of a picture, with that of a partition if it shows one.
+pub(super) fn style(scene: &Scene) -> String {
+    let is_partitioned = scene.items.iter().any(|item| item.mark.is_some());
+    if is_partitioned { format!("{}\n{}", STYLE.trim(), MARKS.trim()) } else { STYLE.trim().to_owned() }
+}
+
+fn kind(item: &Item) -> String {
     match item.kind {
         Kind::Operator(family) => format!("item operator {}", family.class()),
         Kind::Input => "item input".to_owned(),

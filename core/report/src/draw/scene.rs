@@ -69,6 +69,8 @@ pub(super) struct Item {
     pub(super) class: String,
     /// The path of a module, or of the one that holds nothing but this node; else empty.
     pub(super) path: String,
+    /// The place in a partition of the picture's nodes, if it shows one.
+    pub(super) mark: Option<Mark>,
     /// The tooltip.
     pub(super) tip: Vec<String>,
     pub(super) reads: Vec<ValueId>,
@@ -87,6 +89,36 @@ pub(super) struct Item {
     pub(super) nodes: usize,
 }
 
+/// The place of an item in a partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mark {
+    /// In this region.
+    Region(usize),
+    /// In several regions, or partly in one.
+    Mixed,
+    /// In no region.
+    Left,
+}
+
+impl Mark {
+    /// The mark of a group with parts of both.
+    pub(super) fn and(self, other: Self) -> Self {
+        if self == other { self } else { Self::Mixed }
+    }
+
+    /// The class of its colours.
+    pub(super) fn class(self) -> String {
+        match self {
+            Self::Region(number) => format!("region r{}", number % COLOURS),
+            Self::Mixed => "mixed".to_owned(),
+            Self::Left => "left".to_owned(),
+        }
+    }
+}
+
+/// The number of colours of regions.
+const COLOURS: usize = 6;
+
 impl Item {
     pub(super) fn new(kind: Kind, title: impl Into<String>) -> Self {
         Self {
@@ -94,6 +126,7 @@ impl Item {
             title: title.into(),
             class: String::new(),
             path: String::new(),
+            mark: None,
             tip: Vec::new(),
             reads: Vec::new(),
             gives: Vec::new(),
@@ -150,6 +183,20 @@ impl Scene {
             left.extend(self.items[at].inside.iter().rev());
         }
         found
+    }
+
+    /// Gives every group the mark of its nodes.
+    pub(super) fn mark_groups(&mut self) {
+        let mut marks: Vec<Option<Mark>> = self.items.iter().map(|item| item.mark).collect();
+        for id in self.within(ROOT).into_iter().rev().filter(|id| *id != ROOT) {
+            let Some(mark) = marks[id] else { continue };
+            let above = self.items[id].above;
+            marks[above] = Some(marks[above].map_or(mark, |own| own.and(mark)));
+        }
+        marks[ROOT] = None;
+        for (item, mark) in self.items.iter_mut().zip(marks) {
+            item.mark = mark;
+        }
     }
 
     /// Computes the inputs, outputs and size of every group.

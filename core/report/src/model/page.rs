@@ -54,6 +54,11 @@ fn verdict(data: &Value) -> (Verdict, String) {
             (refused, _) => (Verdict::Failed, format!("refused by {target}: {refused} nodes")),
         };
     }
+    if let Some(share) = conversion["placement"]["share"].as_f64() {
+        let summary = format!("backends take {:.1} % of the nodes", share * 100.0);
+        let verdict = if conversion["ok"] == false { Verdict::Failed } else { Verdict::Passed };
+        return (verdict, summary);
+    }
     match (conversion["ok"].as_bool(), conversion["verification"]["values_compared"].as_bool()) {
         (Some(false), _) => (Verdict::Failed, "the conversion failed".to_owned()),
         (Some(true), Some(true)) => (Verdict::Passed, "converted, and agrees with PyTorch".to_owned()),

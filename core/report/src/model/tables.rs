@@ -74,6 +74,8 @@ pub(super) fn tables(data: &Value) -> Vec<Table> {
         problems(conversion),
         judged_modules(&conversion["legal"]),
         judged_nodes(&conversion["legal"]),
+        placed_modules(&conversion["placement"]),
+        left_nodes(&conversion["placement"]),
         stages(conversion),
         interface(&model["summary"]),
         program(model),
@@ -189,6 +191,47 @@ fn judged_nodes(legal: &Value) -> Table {
         title: "Nodes without a kernel",
         head: head.map(|name| (name, false)).into(),
         rows: others.map(row).collect(),
+        bars: Vec::new(),
+    }
+}
+
+/// The modules of `onnxport partition`.
+fn placed_modules(placement: &Value) -> Table {
+    let row = |module: &Value| {
+        let regions: Vec<String> = list(&module["regions"]).iter().map(text).collect();
+        let keys = ["module", "class", "nodes", "left"];
+        keys.map(|key| text(&module[key])).into_iter().chain([regions.join(", ")]).collect()
+    };
+    Table {
+        id: "partition",
+        title: "Regions by module",
+        head: vec![
+            ("Module", false),
+            ("Class", false),
+            ("Nodes", true),
+            ("Plain ONNX", true),
+            ("Regions", false),
+        ],
+        rows: list(&placement["modules"]).iter().map(row).collect(),
+        bars: Vec::new(),
+    }
+}
+
+fn left_nodes(placement: &Value) -> Table {
+    let row = |node: &Value| {
+        let reasons: Vec<String> = list(&node["refusals"])
+            .iter()
+            .map(|refusal| format!("{}: {}", text(&refusal["backend"]), text(&refusal["reason"])))
+            .collect();
+        let keys = ["operator", "node", "module", "line"];
+        keys.map(|key| text(&node[key])).into_iter().chain([reasons.join("; ")]).collect()
+    };
+    let left = list(&placement["nodes"]).iter().filter(|node| node["region"].is_null());
+    Table {
+        id: "plain",
+        title: "Nodes outside regions",
+        head: ["Operator", "Node", "Module", "Line", "Reason"].map(|name| (name, false)).into(),
+        rows: left.map(row).collect(),
         bars: Vec::new(),
     }
 }

@@ -48,6 +48,16 @@ pub struct BackendTable {
     /// - Takes: arguments are borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`INVALID`](crate::status::INVALID).
     pub compile: extern "C" fn(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32,
+    /// States in one line everything that results of the backend at `index` depend on besides the region, the plugin
+    /// and its options: versions of the SDK and of drivers, and the hardware. While the text is the same, the host may
+    /// use the results of earlier runs. Without this function, or after anything but `OK`, it does not.
+    ///
+    /// - Since contract 1.0; `None` where it is not provided.
+    /// - Thread: the one of the conversion.
+    /// - Takes: nothing borrowed.
+    /// - Gives: the value stays valid for the rest of the process.
+    /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`INVALID`](crate::status::INVALID).
+    pub environment: Option<extern "C" fn(index: u32, out: &mut RStr<'static>) -> u32>,
 }
 
 crate::table::interface!(BackendTable, INTERFACE, base: 3);
@@ -78,6 +88,8 @@ pub struct BackendEntry {
 pub mod backend_flags {
     /// Every claim is a region: the host does not join neighbours.
     pub const SEPARATE: u32 = 1;
+    /// The runtime takes one region of a model. The host keeps the one with the most nodes; others stay.
+    pub const SINGLE: u32 = 2;
 }
 
 /// Operators that a backend supports, with types and ranks. An empty list of types allows all types.

@@ -554,6 +554,7 @@ pub(crate) fn structs() -> Vec<Struct> {
                 ("entries", offset_of!(onnxport_abi::backend::BackendTable, entries)),
                 ("claim", offset_of!(onnxport_abi::backend::BackendTable, claim)),
                 ("compile", offset_of!(onnxport_abi::backend::BackendTable, compile)),
+                ("environment", offset_of!(onnxport_abi::backend::BackendTable, environment)),
             ],
         },
         Struct {
@@ -907,6 +908,7 @@ pub(crate) fn tables() -> Vec<Table> {
             bytes: size_of::<onnxport_abi::backend::BackendTable>(),
             read: super::read::<onnxport_abi::backend::BackendTable>,
             since: vec![
+                Version { major: 1, minor: 0 },
                 Version { major: 1, minor: 0 },
                 Version { major: 1, minor: 0 },
                 Version { major: 1, minor: 0 },

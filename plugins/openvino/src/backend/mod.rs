@@ -53,6 +53,8 @@ impl Backend for Compiler {
             .domain(DOMAIN, 1)
             // To enter a region takes longer than most nodes.
             .min_nodes(2)
+            // It reads one container, and a container holds what one region was compiled to.
+            .single()
             .op(Op::named(["*"]).inputs(&TYPES).outputs(&TYPES).dynamic())
             .op(Op::of(DOMAIN, ["*"]).inputs(&TYPES).outputs(&TYPES).dynamic())
     }
@@ -78,7 +80,7 @@ impl Backend for Compiler {
         if inputs.is_empty() {
             return Err("ONNX Runtime takes no region without inputs".into());
         }
-        // It reads one container, and a container holds what one region was compiled to.
+        // The host has others compile only one region, but a model that was read may have one already.
         if region.graph().nodes().into_iter().any(|node| node.is_in(DOMAIN, OPERATOR)) {
             return Err(
                 "the OpenVINO provider takes one compiled region of a model, and the model has one".into()
@@ -109,6 +111,24 @@ impl Backend for Compiler {
         let made = node.outputs_like(&outputs).emit()?;
         region.replace(&made)
     }
+
+    /// Of other devices, the driver is not known.
+    fn environment(&self) -> Option<String> {
+        let runtime = open().ok().filter(|runtime| runtime.device() == "CPU")?;
+        Some(format!("OpenVINO {} for CPU, {}", runtime.library.version, processor()?))
+    }
+}
+
+/// The processor's model and instructions, on which blobs for a CPU depend.
+fn processor() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let lines = text.split("\n\n").next()?.lines();
+    let is_stated = |line: &&str| {
+        let name = line.split(':').next().unwrap_or_default().trim();
+        ["model name", "flags", "Features", "CPU implementer", "CPU part"].contains(&name)
+    };
+    let stated: Vec<&str> = lines.filter(is_stated).collect();
+    (!stated.is_empty()).then(|| stated.join("; "))
 }
 
 /// The runtime with the plugin's settings.

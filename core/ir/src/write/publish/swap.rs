@@ -10,7 +10,7 @@
 //!    the same model, read from the same bytes.
 //! 3. The new data files get their names. Nothing refers to them yet.
 //! 4. The new model gets its name. This is the moment of the change.
-//! 5. The hidden names are removed.
+//! 5. The hidden names are removed, and so are files of backends that only the old model names.
 //!
 //! An error restores the old files. A killed process leaves the old model, the old model with hidden data files, or
 //! the new one; [`recover`], at the start of the next run, finishes an exchange that had reached step 1 and removes
@@ -24,7 +24,7 @@ use super::staged::{PREFIX, TEMPORARY};
 use super::{Ready, Target, is_data_name, remove};
 use crate::onnx::redirect::{locations, redirect};
 use crate::tensor::MappedFile;
-use crate::write::{manifest, sync};
+use crate::write::{artefacts, manifest, sync};
 
 /// A file, and why something failed with it.
 type Failed = (PathBuf, io::Error);
@@ -140,6 +140,7 @@ fn exchange(target: &Target, done: &mut Done) -> Result<(), Failed> {
             done.fresh.push(path.clone());
         }
     }
+    let compiled = artefacts::stale(target, &target.new_model());
     if diverted || done.diverted {
         stale.iter().try_for_each(|path| step(path, || remove(path)))?;
     }
@@ -148,7 +149,7 @@ fn exchange(target: &Target, done: &mut Done) -> Result<(), Failed> {
     target.sync();
     // The new model is there: whatever fails from here on is for the next run.
     *done = Done::default();
-    stale.iter().try_for_each(|path| step(path, || remove(path)))?;
+    stale.iter().chain(&compiled).try_for_each(|path| step(path, || remove(path)))?;
     finish(target)
 }
 

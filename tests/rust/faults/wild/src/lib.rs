@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use onnxport_sdk::abi::about::{self, AboutTable};
+use onnxport_sdk::abi::backend;
 use onnxport_sdk::abi::lowering::{self, LoweringTable};
 use onnxport_sdk::abi::{HostRoot, PluginRoot, Table, status};
 use onnxport_sdk::abi::{RSlice, RStr};
@@ -19,6 +20,7 @@ mod listing;
 
 /// A plugin as an author would write it; its tables are then corrupted.
 mod proper {
+    use onnxport_sdk::backend::{Backend, Claim, Op, Profile, Region};
     use onnxport_sdk::prelude::*;
 
     #[lowering("aten.relu.default", priority = 10)]
@@ -31,7 +33,35 @@ mod proper {
         }
     }
 
-    onnxport_sdk::export_plugin! { id: "wild", schemas: "# none\n" }
+    /// A backend that misbehaves where the mode says so.
+    #[derive(Default)]
+    struct Wild;
+
+    impl Backend for Wild {
+        fn profile(&self) -> Profile {
+            let float = [DType::F32];
+            Profile::new("wild-npu")
+                .domain("test.wild", 1)
+                .op(Op::named(["*"]).inputs(&float).outputs(&float).dynamic())
+        }
+
+        fn claim(&self, claim: &mut Claim<'_>) -> Res<()> {
+            super::misbehave_in("claim");
+            claim.offered().into_iter().try_for_each(|node| claim.take(node))
+        }
+
+        fn compile(&self, region: &mut Region<'_>) -> Res<()> {
+            let mut program = region.blob();
+            program.append(&vec![7; 2 << 20])?;
+            super::misbehave_in("compile");
+            let (inputs, weights, outputs) = (region.inputs(), region.weights(), region.outputs());
+            let node = region.own("Program").inputs(inputs).inputs(weights).blob("program", &program);
+            let made = node.outputs_like(&outputs).emit()?;
+            region.replace(&made)
+        }
+    }
+
+    onnxport_sdk::export_plugin! { id: "wild", schemas: "# none\n", backend: Wild }
 }
 
 static ROOT: PluginRoot = PluginRoot { query, attach };
@@ -55,7 +85,18 @@ fn mode() -> &'static str {
 
 /// During a lowering.
 fn misbehave() {
-    match mode() {
+    act(mode());
+}
+
+/// In a call of a backend, in a mode such as `compile-abort`.
+fn misbehave_in(call: &str) {
+    if let Some(what) = mode().strip_prefix(call).and_then(|rest| rest.strip_prefix('-')) {
+        act(what);
+    }
+}
+
+fn act(what: &str) {
+    match what {
         "panic" => panic!("out of cheese"),
         "abort" => std::process::abort(),
         // SAFETY: none; that is the point.
@@ -101,6 +142,10 @@ extern "C" fn query(interface: RStr<'_>) -> Table {
     let table = (proper::ROOT.query)(interface);
     match (interface.get().unwrap_or_default(), mode()) {
         (about::INTERFACE, "mute") => Table::NONE,
+        // Without its lowerings, it provides nothing.
+        (backend::INTERFACE, mode) if !mode.starts_with("claim-") && !mode.starts_with("compile-") => {
+            Table::NONE
+        }
         (about::INTERFACE, "major") => {
             let mut other = table;
             other.version.major = 2;

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 # The rank of the captured call; no other size is the same.
 RANK = 11
 LOW_RANK = re.compile(r"base_model\.model\.(.+)\.lora_([AB])\.weight")
+# The lengths of rows of weights, by which DoRA scales them (weight-decomposed adaptation).
+MAGNITUDE = re.compile(r"base_model\.model\.(.+)\.lora_magnitude_vector(\.weight)?")
 # Settings that are checked below, or that the weights do not depend on.
 SETTINGS = {
     "alpha_pattern",
@@ -41,6 +43,7 @@ SETTINGS = {
     "revision",
     "target_modules",
     "task_type",
+    "use_dora",
     "use_rslora",
 }
 # Values of further settings that leave LoRA as it is. Other initial values change the weights of
@@ -96,6 +99,8 @@ class Adapter:
         self.modules = {name: module for name, module in model.named_modules() if is_linear(module)}
         self.config = self.read()
         self.scales: dict[str, float] = {}
+        # The names of magnitudes by module.
+        self.magnitudes: dict[str, str] = {}
         try:
             self.check(model)
         except (re.error, TypeError, ValueError, ArithmeticError) as error:
@@ -126,7 +131,14 @@ class Adapter:
     def check(self, model: Any) -> None:
         """Compare the weights with the model."""
         found: dict[str, set[str]] = {}
+        if self.config.get("use_dora") and not self.merged:
+            raise self.refused(
+                "it is of DoRA, which cannot be swapped; `--merge-adapter` merges it"
+            )
         for name in self.stored:
+            if self.config.get("use_dora") and (match := MAGNITUDE.fullmatch(name)):
+                self.magnitudes[match[1]] = name
+                continue
             match = LOW_RANK.fullmatch(name)
             if match is None:
                 raise self.refused(f"`{name}` is not a weight of LoRA")
@@ -142,7 +154,19 @@ class Adapter:
                 missing = "B" if parts == {"A"} else "A"
                 raise self.refused(f"it has no weight lora_{missing} for `{name}`")
             self.scales[name] = self.scale_of(name)
+            if self.config.get("use_dora"):
+                self.check_magnitude(name)
+        if others := sorted(set(self.magnitudes) - set(found)):
+            raise self.refused(f"it has a magnitude for `{others[0]}`, and no product")
         self.check_targets(found)
+
+    def check_magnitude(self, name: str) -> None:
+        """Look for the magnitude of a module, which has a number for each output."""
+        shape = self.stored.get(self.magnitudes.get(name, ""))
+        wanted = [sizes_of(self.modules[name])[1]]
+        if shape != wanted:
+            about = f"lora_magnitude_vector of `{name}` has the shape {shape}"
+            raise self.refused(f"{about}, and {wanted} fits")
 
     def check_targets(self, found: dict[str, set[str]]) -> None:
         """Compare the modules that the settings name with those that have weights."""
@@ -178,12 +202,15 @@ class Adapter:
             raise self.refused(f"the scale of `{name}` is {scale}")
         return float(scale)
 
+    def path(self) -> str:
+        """Return the path of the weights."""
+        return os.path.join(self.folder, "adapter_model.safetensors")
+
     def weights(self, dtype: Any) -> dict[str, tuple[Any, Any]]:
         """Return the matrices of each module in the form of the inputs."""
         import safetensors.torch
 
-        path = os.path.join(self.folder, "adapter_model.safetensors")
-        tensors = safetensors.torch.load_file(path)
+        tensors = safetensors.torch.load_file(self.path())
 
         def one(name: str, part: str) -> Any:
             return tensors[f"base_model.model.{name}.lora_{part}.weight"].float().T
@@ -196,19 +223,30 @@ class Adapter:
     def changes(self) -> dict[str, dict[str, Any]]:
         """Describe the changes of modules."""
         return {
-            name: {"scale": scale, "transposed": is_transposed(self.modules[name])}
+            name: {
+                "scale": scale,
+                "transposed": is_transposed(self.modules[name]),
+                "magnitude": self.magnitudes.get(name),
+            }
             for name, scale in self.scales.items()
         }
 
     def merge(self, model: Any) -> None:
         """Add the adapter to the weights of a model that was loaded."""
+        import safetensors.torch
         import torch
 
+        stored = safetensors.torch.load_file(self.path())
         with torch.no_grad():
             for name, (a, b) in self.weights(torch.float32).items():
                 module = model.get_submodule(name)
-                product = a @ b if is_transposed(module) else (a @ b).T
-                module.weight.copy_(module.weight.float() + product)
+                weight = module.weight.float()
+                weight = (weight.T if is_transposed(module) else weight) + (a @ b).T
+                if name in self.magnitudes:
+                    length = torch.linalg.vector_norm(weight, dim=1)
+                    magnitude = stored[self.magnitudes[name]].float()
+                    weight = weight * (magnitude / length)[:, None]
+                module.weight.copy_(weight.T if is_transposed(module) else weight)
 
 
 class Adapters:
@@ -235,6 +273,19 @@ class Adapters:
                 other = next(one for one in names if one != changed[0])
                 about = f"`{changed[0]}` cannot be merged, since it is also `{other}`"
                 raise adapter.refused(about)
+
+    def merge(self, model: Any) -> Any:
+        """Add the adapters that are merged to a model that was loaded; return it."""
+        for one in self.all:
+            if one.merged:
+                one.merge(model)
+        return model
+
+    def refuse_swapped(self, model: Any) -> None:
+        """Refuse adapters to swap, for a model of several programs."""
+        for one in self.swapped:
+            about = f"`{type(model).__name__}` becomes several models, and adapters to swap are"
+            raise one.refused(f"{about} for decoders of text; `--merge-adapter` merges it")
 
     def description(self) -> dict[str, Any]:
         """Return the part of the answer about adapters."""

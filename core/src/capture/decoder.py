@@ -159,7 +159,8 @@ def with_attention(make: Callable[..., Any], config: Any, dtype: Any) -> Any:
     release = tuple(int(part) for part in transformers.__version__.split(".")[:2])
     typed = {"dtype" if release >= (4, 56) else "torch_dtype": dtype}
     # The fused attention has no softcap.
-    softcap = getattr(config, "attn_logit_softcapping", None)
+    text = config.get_text_config() if hasattr(config, "get_text_config") else config
+    softcap = getattr(text, "attn_logit_softcapping", None)
     problem = ValueError("no attention was tried")
     for kind in ["eager"] if softcap else ["sdpa", "eager"]:
         try:
@@ -291,10 +292,10 @@ def decoder(folder: str, request: dict[str, Any]) -> dict[str, Any]:
     is_vector = is_embedding(folder, config, request["pooling"])
     sees = getattr(config, "vision_config", None) is not None
     is_two = getattr(config, "is_encoder_decoder", False)
-    if request["adapters"] and (is_vector or sees or is_two):
-        about = f"`{config.model_type}` is not a decoder, and only decoders take adapters"
-        raise Refused("adapter", f"`{request['adapters'][0]['folder']}`: {about}")
     if is_vector:
+        if request["adapters"]:
+            about = f"`{config.model_type}` makes a vector or scores, and takes no adapters"
+            raise Refused("adapter", f"`{request['adapters'][0]['folder']}`: {about}")
         if sees:
             raise Refused("architecture", f"`{config.model_type}` is not a model of text alone")
         if request["last"]:

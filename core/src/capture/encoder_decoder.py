@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from adapters import Adapters
     from composed import compositions
     from decoder import (
         Refused,
@@ -266,7 +267,7 @@ class Parts:
 
 
 def recorded(
-    parts: Parts, folder: str, dtype: Any, request: dict[str, Any], tell: Any
+    parts: Parts, folder: str, dtype: Any, request: dict[str, Any], tell: Any, adapters: "Adapters"
 ) -> tuple[dict[str, Any], str | None]:
     """Return calls of each part, and the reason why wanted values are missing."""
     uncompared = None
@@ -278,7 +279,8 @@ def recorded(
             return with_attention(stored, parts.config, dtype)
 
         try:
-            return parts.calls(sequences_of(parts.config, load), dtype), None
+            running = adapters.merge(sequences_of(parts.config, load))
+            return parts.calls(running, dtype), None
         except Exception as error:
             uncompared = f"PyTorch does not run the checkpoint: {reason(error)}"
     return parts.calls(None, dtype), uncompared
@@ -299,6 +301,8 @@ def encoder_decoder(
         return with_attention(make, config, dtype)
 
     model = sequences_of(config, empty)
+    adapters = Adapters(request["adapters"], model)
+    adapters.refuse_swapped(model)
     parts = Served(model) if request["genai"] else Parts(model)
     vocabulary = parts.probe(mode)
     made = compositions(model, request["stored"])
@@ -315,7 +319,7 @@ def encoder_decoder(
         described.append({"name": name_of_part, "program": path, **parts.described(part, dtype)})
     uncompared = None
     if request["record"]:
-        calls, uncompared = recorded(parts, folder, dtype, request, tell)
+        calls, uncompared = recorded(parts, folder, dtype, request, tell, adapters)
         for part, program in programs.items():
             write_calls(f"{root}-{part}.pt2", program, calls[part])
     layers = [
@@ -340,6 +344,7 @@ def encoder_decoder(
             **generation(folder, config),
         },
         "composed": made,
+        "adapted": adapters.description(),
         "parts": described,
         **(parts.served(folder) if isinstance(parts, Served) else {}),
     }

@@ -64,9 +64,7 @@ class Calls:
         self.source, self.adapters, self.model = source, adapters, model
         self.pairs: dict[str, tuple[Any, Any]] = {}
         if model is not None:
-            for one in adapters.all:
-                if one.merged:
-                    one.merge(model)
+            adapters.merge(model)
             self.pairs = adapters.attach(model)
         self.dtype = next(source.model.parameters()).dtype
         self.cases: dict[str, tuple[list[Any], list[Any]]] = {}

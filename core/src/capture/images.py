@@ -5,6 +5,7 @@ text, in place of the tokens that stand for images, and `model` is the decoder, 
 later tokens. The script of the decoder stands behind this one.
 """
 
+import contextlib
 import functools
 import inspect
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from checkpoint import checked
     from decoder import Refused, dtypes, fake_parameters, with_attention
     from parts import export_part
+    from pixels import given_masks, pixels_of, takes_masks
     from process import reason
 
 VISION, JOIN, DECODE = "vision", "embedding", "model"
@@ -41,32 +43,17 @@ KNOWN = {
     "vision_feature_layer",
     "vision_feature_select_strategy",
 }
-# The model whose tokens of an image attend to each other, and which genai can run.
-BLOCKS_OF_IMAGES = "gemma3"
+# The model whose tokens of an image attend to each other, and the one whose prompt does.
+BLOCKS_OF_IMAGES, BLOCK_OF_PROMPT = "gemma3", "paligemma"
+# The kinds of onnxruntime-genai by those of transformers.
+SERVED = {
+    "gemma3": "gemma3",
+    "mistral3": "mistral3",
+    "qwen2_vl": "qwen2_5_vl",
+    "qwen2_5_vl": "qwen2_5_vl",
+}
 # Sizes of the captured calls, no two of which are equal.
-IMAGES_GIVEN, TEXTS_GIVEN, TOKENS_GIVEN, FEATURES_GIVEN, BEFORE_GIVEN = 2, 3, 5, 11, 7
-
-
-def whole() -> Any:
-    """Return a mode in which a loop over the images of a batch has one step, with all of them."""
-    import torch
-    from torch.overrides import TorchFunctionMode
-
-    class Whole(TorchFunctionMode):  # type: ignore[misc]
-        """Keeps a batch of any size."""
-
-        def __torch_function__(
-            self, function: Any, _: Any, args: Any = (), kwargs: Any = None
-        ) -> Any:
-            named = kwargs or {}
-            loops = function in (torch.Tensor.__len__, torch.Tensor.unbind)
-            if loops and [*args[1:], *named.values()] in ([], [0]):
-                size = args[0].shape[0]
-                if isinstance(size, torch.SymInt):
-                    return 1 if function is torch.Tensor.__len__ else (args[0],)
-            return function(*args, **named)
-
-    return Whole()
+TEXTS_GIVEN, TOKENS_GIVEN, FEATURES_GIVEN, BEFORE_GIVEN = 3, 5, 11, 7
 
 
 class Images:
@@ -78,7 +65,7 @@ class Images:
         self.folder, self.config, self.dtype, self.mode = folder, config, dtype, mode
         self.text = config.get_text_config()
         kind = str(config.model_type)
-        if request["genai"] and kind != BLOCKS_OF_IMAGES:
+        if request["genai"] and kind not in SERVED:
             raise Refused("server", f"onnxruntime-genai has no runtime for `{kind}`")
 
         def empty(auto: Any) -> Any:
@@ -90,10 +77,20 @@ class Images:
 
         self.model = self.made(empty)
         self.name = type(self.model).__name__
-        self.blocks = self.takes_blocks()
+        if not hasattr(self.model, "get_image_features"):
+            self.refuse("it makes no states of images alone")
+        try:
+            self.images = pixels_of(self.model, config, dtype)
+        except Refused as refused:
+            self.refuse(str(refused))
+        self.takes = self.blocks_of()
+        self.blocks = self.takes == BLOCKS_OF_IMAGES
+        # Positions have a row for each axis of images, or begin at 1.
+        self.axes = 3 if hasattr(getattr(self.model, "model", None), "get_rope_index") else 0
+        self.begin = 1 if self.takes == BLOCK_OF_PROMPT else 0
         tokens = (getattr(config, name, None) for name in ("image_token_id", "image_token_index"))
         token = next((one for one in tokens if one is not None), None)
-        if token is None or not hasattr(self.model, "get_image_features"):
+        if token is None:
             self.refuse("it does not state the token of an image")
         self.token = int(token)
         self.words = self.model.get_input_embeddings().num_embeddings
@@ -113,37 +110,26 @@ class Images:
             about = f"transformers has no model of images and text for `{self.config.model_type}`"
             raise Refused("architecture", f"{about}: {reason(error)}") from error
 
-    def takes_blocks(self) -> bool:
-        """Whether the tokens of an image attend to each other; refuse inputs of other kinds."""
+    def blocks_of(self) -> str | None:
+        """Return the kind of model whose attention is not causal; refuse inputs of other kinds."""
         names = set(inspect.signature(type(self.model).forward).parameters)
-        if unknown := sorted(names - KNOWN):
+        if unknown := sorted(names - KNOWN - self.images.known):
             self.refuse(f"it takes `{unknown[0]}`")
         if "pixel_values" not in names:
             self.refuse("it does not take `pixel_values`")
-        blocks = "token_type_ids" in names
-        attention = self.model.config._attn_implementation
-        if blocks and (self.config.model_type, attention) != (BLOCKS_OF_IMAGES, "sdpa"):
-            self.refuse(f"it takes `token_type_ids`, and has the attention `{attention}`")
-        return blocks
+        if "token_type_ids" not in names:
+            return None
+        kind, attention = self.config.model_type, self.model.config._attn_implementation
+        is_prompt = kind == BLOCK_OF_PROMPT and takes_masks(self.model)
+        if (kind, attention) == (BLOCKS_OF_IMAGES, "sdpa") or is_prompt:
+            return str(kind)
+        return self.refuse(f"it takes `token_type_ids`, and has the attention `{attention}`")
 
-    def pixels(self, images: int) -> Any:
-        """Return images of zeros."""
-        import torch
-
-        vision = self.config.vision_config
-        size = getattr(vision, "image_size", None)
-        if not isinstance(size, (int, list, tuple)):
-            self.refuse("its images have no fixed size")
-        height, width = (size, size) if isinstance(size, int) else size
-        channels = getattr(vision, "num_channels", 3)
-        return torch.zeros(images, channels, height, width, dtype=dtypes()[self.dtype])
-
-    def see(self, model: Any, pixels: Any) -> Any:
+    def see(self, model: Any, given: list[Any]) -> Any:
         """Return the states of images, one for each of their tokens."""
         import torch
 
-        with whole():
-            found = model.get_image_features(pixel_values=pixels)
+        found = self.images.features(model, given)
         found = getattr(found, "pooler_output", found)
         parts = [found] if isinstance(found, torch.Tensor) else list(found)
         parts = [one.reshape(-1, one.shape[-1]) for one in parts]
@@ -171,14 +157,21 @@ class Images:
         ids = rest.pop(0) if self.blocks else None
         mask, places, *past = rest
         checked(past, embedded, mask)
-        out = inner(
-            inputs_embeds=embedded,
-            attention_mask=mask if ids is None else self.masks(ids, mask, before(past)),
-            position_ids=places,
-            past_key_values=cache_of(self.layers, past),
-            use_cache=True,
-            return_dict=True,
-        )
+        more: dict[str, Any] = {"attention_mask": mask}
+        masking = contextlib.nullcontext()
+        if ids is not None:
+            more = {"attention_mask": self.masks(ids, mask, before(past))}
+        elif self.takes == BLOCK_OF_PROMPT:
+            masking = given_masks(self.model, self.masks_of_prompt(embedded, mask, before(past)))
+        with masking:
+            out = inner(
+                inputs_embeds=embedded,
+                position_ids=places,
+                past_key_values=cache_of(self.layers, past),
+                use_cache=True,
+                return_dict=True,
+                **more,
+            )
         return [out.logits, *contents(out.past_key_values)]
 
     def masks(self, ids: Any, mask: Any, past: Any) -> dict[str, Any]:
@@ -199,6 +192,26 @@ class Images:
         near = before_at > at - self.text.sliding_window
         return {"full_attention": seen, "sliding_attention": seen & near}
 
+    def masks_of_prompt(self, embedded: Any, mask: Any, past: Any) -> dict[str, Any]:
+        """Return the masks of layers: open in a first call, and causal in later ones."""
+        import torch
+
+        at = past + torch.arange(embedded.shape[1])[:, None]
+        before_at = torch.arange(mask.shape[1])[None]
+        is_first = at[:1] == 0
+        is_there = (mask > 0)[:, None, None, :]
+        causal = before_at <= at
+        window = getattr(self.text, "sliding_window", None)
+        near = causal if window is None else causal & (before_at > at - window)
+        masks = {"full_attention": causal, "sliding_attention": near}
+        masks = {name: (one | is_first) & is_there for name, one in masks.items()}
+        if self.model.config._attn_implementation == "sdpa":
+            return masks
+        least = torch.finfo(embedded.dtype).min
+        return {
+            name: torch.where(one, 0.0, least).to(embedded.dtype) for name, one in masks.items()
+        }
+
     def probe(self) -> None:
         """Find the sizes of states and caches."""
         import torch
@@ -206,16 +219,21 @@ class Images:
 
         about = f"`{self.name}` does not keep its past as keys and values of each layer"
         with self.mode, torch.no_grad():
-            pixels = self.pixels(2)
+            self.images.is_probe = True
             try:
-                features = self.see(self.model, pixels)
+                given, axes = self.images.example()
+                features = self.see(self.model, given)
+            except Refused as refused:
+                self.refuse(str(refused))
             except Exception as error:
                 self.refuse(f"it makes no states of images alone: {reason(error)}")
+            self.images.is_probe = False
             self.width = int(features.shape[1])
-            self.tokens = int(features.shape[0]) // 2
+            if axes == [{0: "num_images"}]:
+                self.images.tokens = int(features.shape[0]) // given[0].shape[0]
             embedded = torch.zeros(2, 3, self.width, dtype=dtypes()[self.dtype])
             mask = torch.ones(2, 3, dtype=torch.int64)
-            more = {"token_type_ids": torch.zeros_like(mask)} if self.blocks else {}
+            more = {"token_type_ids": torch.zeros_like(mask)} if self.takes else {}
             try:
                 out = self.model(
                     inputs_embeds=embedded,
@@ -233,7 +251,7 @@ class Images:
     def call(self, part: str, model: Any, inner: Any, given: list[Any]) -> tuple[Any, ...]:
         """Call a part; return its results in the order of the interface."""
         if part == VISION:
-            return (self.see(model, *given),)
+            return (self.see(model, given),)
         if part == JOIN:
             return (self.join(model, *given),)
         return tuple(self.decode(inner, given))
@@ -241,7 +259,7 @@ class Images:
     def interface(self, part: str) -> tuple[list[str], list[str]]:
         """Return the names of inputs and outputs."""
         if part == VISION:
-            return ["pixel_values"], ["image_features"]
+            return list(self.images.names), ["image_features"]
         if part == JOIN:
             return ["input_ids", "image_features"], ["inputs_embeds"]
         past = [
@@ -258,7 +276,7 @@ class Images:
 
         dtype = dtypes()[self.dtype]
         if part == VISION:
-            return [self.pixels(IMAGES_GIVEN)], [{0: "num_images"}]
+            return self.images.example()
         ids = torch.zeros(TEXTS_GIVEN, TOKENS_GIVEN, dtype=torch.int64)
         tokens = {0: "batch_size", 1: "sequence_length"}
         if part == JOIN:
@@ -268,9 +286,11 @@ class Images:
         given = [torch.zeros(*ids.shape, self.width, dtype=dtype)]
         # Inputs that are one tensor would be one in the program.
         given += [ids] if self.blocks else []
-        given += [total, torch.zeros_like(ids)]
+        places = ids.new_zeros(self.axes, *ids.shape) if self.axes else torch.zeros_like(ids)
         axes = [tokens] * len(given)
-        axes[-2] = {0: "batch_size", 1: "total_sequence_length"}
+        given += [total, places]
+        axes += [{0: "batch_size", 1: "total_sequence_length"}]
+        axes += [{at + 1: name for at, name in tokens.items()} if self.axes else tokens]
         shapes = shapes_of(self.layers, TEXTS_GIVEN, BEFORE_GIVEN)
         given += [torch.zeros(shape, dtype=dtype) for shape in shapes]
         return given, axes + [{0: "batch_size", 2: "past_sequence_length"}] * len(shapes)
@@ -284,7 +304,7 @@ class Images:
             for given, named in zip(inputs, axes, strict=True)
             for at, name in named.items()
             # The sum of two others.
-            if name != "total_sequence_length"
+            if name != "total_sequence_length" and name not in self.images.multiples
         ]
         return {"inputs": inputs, "outputs": outputs, "dims": dims}
 
@@ -294,13 +314,15 @@ class Images:
 
         with self.mode:
             given, axes = self.example(part)
-        least = {"past_sequence_length": 0, "num_image_tokens": 0}
+        least = {"past_sequence_length": 0, "num_image_tokens": 0, "num_tiles": 2}
         most_of = {"sequence_length": most, "past_sequence_length": most}
         dims = {
             name: Dim(name, min=least.get(name, 1), max=most_of.get(name))
             for name in sorted({name for one in axes for name in one.values()})
         }
         dims["total_sequence_length"] = Dim.AUTO
+        for name, factor in self.images.multiples.items():
+            dims[name] = factor * Dim(f"{name}_by_{factor}", min=1)
         shapes = tuple({at: dims[name] for at, name in one.items()} for one in axes)
         call = functools.partial(self.call, part)
         return export_part(self.model, call, given, shapes)

@@ -4,15 +4,17 @@ The script of the decoder stands behind this one.
 """
 
 import functools
+import inspect
 import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from adapters import Adapters
     from caches import shapes_of
     from composed import compositions
     from decoder import bounded, dtypes, generation, limit_of, ties, with_attention
     from expected import too_large, write_calls
-    from images import BLOCKS_OF_IMAGES, DECODE, JOIN, VISION, Images
+    from images import DECODE, JOIN, SERVED, VISION, Images
     from parts import runner
     from pooling import read_json
     from process import reason
@@ -44,10 +46,17 @@ def calls_of(parts: Any, running: Any) -> dict[str, dict[str, tuple[list[Any], l
         ids = torch.randint(parts.words - 1, (texts, tokens), generator=random)
         return ids + (ids >= parts.token).long()
 
-    pixels = torch.randn(parts.pixels(2).shape, generator=random).to(dtype)
-    (features,) = run(VISION, "images", [pixels], (2 * parts.tokens, parts.width))
-    image = torch.full((2, parts.tokens), parts.token)
-    prompt = torch.cat([words(2, HEAD), image, words(2, TAIL)], 1)
+    samples = parts.images.samples(random)
+    counts = [count for _, _, each in samples for count in each]
+    found = [run(VISION, name, given, (sum(each), parts.width))[0] for name, given, each in samples]
+    features = torch.cat(found)
+    texts = []
+    for count in counts:
+        # A text with fewer tokens of an image is filled with more words.
+        image = torch.full((1, count), parts.token)
+        filling = words(1, max(counts) - count + HEAD)
+        texts.append(torch.cat([filling, image, words(1, TAIL)], 1))
+    prompt = torch.cat(texts)
     mask = torch.ones_like(prompt)
     mask[1, :PADDING] = 0
     caches = [torch.zeros(one, dtype=dtype) for one in shapes_of(parts.layers, 2, 0)]
@@ -58,28 +67,58 @@ def calls_of(parts: Any, running: Any) -> dict[str, dict[str, tuple[list[Any], l
             features = features[:0]
         shape = (*ids.shape, parts.width)
         (embedded,) = run(JOIN, name, [ids, features], shape)
-        places = (mask.cumsum(1) - 1).clamp(min=0)[:, -ids.shape[1] :]
+        if name == "prompt":
+            shift = places_of(parts, prompt, mask, samples)
+        places = shift[..., -ids.shape[1] :] if name == "prompt" else later(parts, mask, shift, ids)
         rest = [ids] if parts.blocks else []
         given = [embedded, *rest, mask, places, *caches]
         results = run(DECODE, name, given, (*ids.shape, parts.vocabulary))
         if name == "prompt" and running is not None:
-            compare(parts, running, prompt, mask, pixels, results[0])
+            compare(parts, running, [prompt, mask, places], samples, results[0])
         grown = shapes_of(parts.layers, 2, mask.shape[1])
         caches = results[1:] or [torch.zeros(one, dtype=dtype) for one in grown]
     return made
 
 
-def compare(parts: Any, running: Any, ids: Any, mask: Any, pixels: Any, logits: Any) -> None:
+def places_of(parts: Any, ids: Any, mask: Any, samples: Any) -> Any:
+    """Return the positions of a prompt."""
+    import torch
+
+    plain = (mask.cumsum(1) - 1).clamp(min=0) + parts.begin
+    if not parts.axes:
+        return plain
+    inner = parts.model.model
+    taken = inspect.signature(inner.get_rope_index).parameters
+    more = parts.images.of_model(samples)
+    more = {name: one for name, one in more.items() if name in taken}
+    if "mm_token_type_ids" in taken:
+        more["mm_token_type_ids"] = (ids == parts.token).int()
+    with torch.no_grad():
+        return inner.get_rope_index(input_ids=ids, attention_mask=mask, **more)[0]
+
+
+def later(parts: Any, mask: Any, prompt: Any, ids: Any) -> Any:
+    """Return the positions of tokens behind a prompt, whose positions are given."""
+    tokens, before = ids.shape[1], prompt.shape[-1]
+    last = prompt.amax(-1, keepdim=True)
+    last = last.amax(0, keepdim=True).expand(parts.axes, -1, -1) if parts.axes else last
+    return last + mask[:, before:].cumsum(1)[:, -tokens:]
+
+
+def compare(parts: Any, running: Any, given: list[Any], samples: Any, logits: Any) -> None:
     """Refuse a model that is not its parts."""
     import torch
 
-    more = {"token_type_ids": (ids == parts.token).long()} if parts.blocks else {}
+    ids, mask, places = given
+    more = parts.images.of_model(samples)
+    if parts.takes:
+        is_image = (ids == parts.token).long()
+        more["token_type_ids"] = is_image if parts.blocks else torch.zeros_like(is_image)
     with torch.no_grad():
         wanted = running(
             input_ids=ids,
             attention_mask=mask,
-            position_ids=(mask.cumsum(1) - 1).clamp(min=0),
-            pixel_values=pixels,
+            position_ids=places,
             return_dict=True,
             **more,
         ).logits
@@ -100,7 +139,7 @@ def settings_of(parts: Any) -> dict[str, Any]:
         plain = [[one for one in each if "." not in one] for each in (inputs, outputs)]
         return {one: one for one in plain[0]}, {one: one for one in plain[1]}
 
-    settings: dict[str, Any] = {"type": BLOCKS_OF_IMAGES}
+    settings: dict[str, Any] = {"type": SERVED[str(parts.config.model_type)]}
     for key, part in (("vision", VISION), ("embedding", JOIN), ("decoder", DECODE)):
         inputs, outputs = names(part)
         settings[key] = {"filename": f"{part}.onnx", "inputs": inputs, "outputs": outputs}
@@ -113,8 +152,11 @@ def settings_of(parts: Any) -> dict[str, Any]:
         "num_hidden_layers": len(parts.layers),
         "num_key_value_heads": layer["heads"],
     }
+    of_model, of_vision = parts.images.settings()
+    settings |= of_model
+    settings["vision"] |= of_vision
     steps = processing_of_images(parts.folder)
-    if not steps or parts.tokens != TOKENS_OF_IMAGE:
+    if not steps or parts.images.tokens != TOKENS_OF_IMAGE:
         return {"settings": settings}
     settings["vision"]["config_filename"] = "image_processor.json"
     transforms = [
@@ -158,6 +200,8 @@ def images_and_text(
     import transformers
 
     parts = Images(folder, config, name, request, mode)
+    adapters = Adapters(request["adapters"], parts.model)
+    adapters.refuse_swapped(parts.model)
     made = compositions(parts.model, request["stored"])
     root = os.path.splitext(request["program"])[0]
     limit, programs, described = limit_of(config), {}, []
@@ -178,7 +222,7 @@ def images_and_text(
                 return with_attention(stored, config, dtypes()[name])
 
             try:
-                running = parts.made(load)
+                running = adapters.merge(parts.made(load))
             except Exception as error:
                 uncompared = f"PyTorch does not run the checkpoint: {reason(error)}"
         calls = calls_of(parts, running)
@@ -202,6 +246,7 @@ def images_and_text(
             **generation(folder, config),
         },
         "composed": made,
+        "adapted": adapters.description(),
         "parts": described,
         **(settings_of(parts) if request["genai"] else {}),
     }

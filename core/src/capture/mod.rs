@@ -34,6 +34,12 @@ const SCRIPT: &str = concat!(
     "\n\n",
     include_str!("sound.py"),
     "\n\n",
+    include_str!("pixels.py"),
+    "\n\n",
+    include_str!("patches.py"),
+    "\n\n",
+    include_str!("tiles.py"),
+    "\n\n",
     include_str!("images.py"),
     "\n\n",
     include_str!("images_and_text.py"),
@@ -194,12 +200,15 @@ pub struct Adapted {
 pub type Changes = BTreeMap<String, Change>;
 
 /// The change of a module by an adapter.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 pub struct Change {
     /// The factor of the product.
     pub scale: f64,
     /// Whether the weight of the module is `[in, out]`, and not `[out, in]`.
     pub transposed: bool,
+    /// The tensor of the adapter with the lengths that the weights of each output get at last.
+    #[serde(default)]
+    pub magnitude: Option<String>,
 }
 
 /// A linear module with low-rank weights as inputs.

@@ -41,7 +41,7 @@ fn an_answer_describes_the_decoder() {
     let Captured { decoder, composed, adapted, parts, .. } = asked(&[step, step, DECODER], "").unwrap();
     assert!(parts.is_empty());
     assert_eq!((adapted.modules[0].taken, adapted.modules[0].made), (4, 8));
-    assert_eq!(adapted.changes[0]["q"], Change { scale: 2.0, transposed: false });
+    assert_eq!(adapted.changes[0]["q"], Change { scale: 2.0, transposed: false, magnitude: None });
     assert_eq!(composed["b"], Composition::Stored("a".to_owned()));
     assert_eq!(decoder.layers, [Layer::Attention { heads: 2, key_size: 8, value_size: 8 }]);
     assert_eq!(

@@ -1,7 +1,7 @@
 //! Adapters of peft (LoRA): pairs of narrow matrices whose product is added to the weight of a linear module.
 
 use super::{SourcedTensor, WeightSet};
-use crate::tensor::{Binary, DType, LazyTensor, Transform};
+use crate::tensor::{Binary, DType, LazyTensor, Transform, Unary};
 
 /// The prefix of modules in an adapter's names.
 const PREFIX: &str = "base_model.model.";
@@ -29,6 +29,28 @@ impl WeightSet {
             return None;
         }
         *tensor = as_f32(tensor)?.binary(Binary::Add, &product)?;
+        Some(())
+    }
+
+    /// Scales the weights of each output of the matrix called `name` such that their lengths are `lengths`, in f32.
+    /// The matrix is `[in, out]` if `transposed`, otherwise `[out, in]`. `None` unless it is there, fits and can be
+    /// read.
+    #[must_use]
+    pub fn set_lengths(&mut self, name: &str, lengths: &LazyTensor, transposed: bool) -> Option<()> {
+        let SourcedTensor { tensor, .. } = self.given.get_mut(name)?;
+        let swap = |tensor: &LazyTensor| {
+            if transposed { tensor.permute(&[1, 0]) } else { Some(tensor.clone()) }
+        };
+        let rows = swap(&as_f32(tensor)?)?;
+        let &[made, taken] = rows.shape.as_slice() else { return None };
+        let ones = 1f32.to_le_bytes().repeat(usize::try_from(taken).ok()?);
+        let ones = LazyTensor::inline(DType::F32, vec![taken, 1], ones);
+        let sums = rows.binary(Binary::Mul, &rows)?.product(&ones)?;
+        let now = sums.then(Transform::Unary(Unary::Sqrt))?;
+        let scales = as_f32(lengths)?.reshape(&[made, 1])?.binary(Binary::Div, &now)?;
+        // A number for each output is small, and a tensor in memory has views of all kinds.
+        let scales = LazyTensor::inline(DType::F32, vec![made, 1], scales.read()?.into_owned());
+        *tensor = swap(&rows.binary(Binary::Mul, &scales)?)?;
         Some(())
     }
 }
@@ -82,6 +104,23 @@ mod tests {
         // A view of it, as models store it.
         let view = weights.get("w").unwrap().permute(&[1, 0]).unwrap();
         assert_eq!(values(&view), [5., 11., 10., 21., 15., 31.]);
+    }
+
+    #[test]
+    fn outputs_get_lengths_in_weights_of_both_orders() {
+        let adapter = set(&[("lengths", [2, 1], &[10., 26.])]);
+        let lengths = adapter.get("lengths").unwrap();
+        let mut weights = set(&[("w", [2, 2], &[3., 4., 5., 12.]), ("t", [2, 2], &[3., 5., 4., 12.])]);
+        weights.set_lengths("w", lengths, false).unwrap();
+        weights.set_lengths("t", lengths, true).unwrap();
+        assert_eq!(values(weights.get("w").unwrap()), [6., 8., 10., 24.]);
+        assert_eq!(values(weights.get("t").unwrap()), [6., 10., 8., 24.]);
+        // A view of it, as models store it.
+        let view = weights.get("w").unwrap().permute(&[1, 0]).unwrap();
+        assert_eq!(values(&view), [6., 10., 8., 24.]);
+        assert!(weights.set_lengths("other", lengths, false).is_none());
+        let mut weights = set(&[("w", [3, 2], &[1.; 6])]);
+        assert!(weights.set_lengths("w", lengths, false).is_none());
     }
 
     #[test]

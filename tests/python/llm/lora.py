@@ -75,6 +75,9 @@ def save(model: torch.nn.Module, folder: Path, seed: int, **changed: Any) -> Pat
         for part, shape in shapes.items():
             key = f"base_model.model.{name}.lora_{part}.weight"
             tensors[key] = torch.randn(shape, generator=random) * 0.1
+        if config["use_dora"]:
+            lengths = torch.rand(made, generator=random) + 0.5
+            tensors[f"base_model.model.{name}.lora_magnitude_vector"] = lengths
     folder.mkdir(parents=True)
     safetensors.torch.save_file(tensors, folder / "adapter_model.safetensors")
     (folder / "adapter_config.json").write_text(json.dumps(config))
@@ -90,8 +93,12 @@ def merged(model: torch.nn.Module, folder: Path) -> torch.nn.Module:
         alpha = setting(config["alpha_pattern"], name, config["lora_alpha"])
         scale = alpha / (len(a) ** 0.5 if config["use_rslora"] else len(a))
         module = model.get_submodule(name)
-        product = (b @ a) * scale
+        weight = module.weight.detach()
+        weight = (weight.T if is_transposed(module) else weight) + (b @ a) * scale
+        if config["use_dora"]:
+            lengths = tensors[f"base_model.model.{name}.lora_magnitude_vector"]
+            weight = weight * (lengths / torch.linalg.norm(weight, dim=1))[:, None]
         # A weight of its own: another module that has the same one keeps it.
-        weight = module.weight.detach() + (product.T if is_transposed(module) else product)
+        weight = weight.T.contiguous() if is_transposed(module) else weight
         module.weight = torch.nn.Parameter(weight)
     return model

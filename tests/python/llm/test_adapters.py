@@ -222,6 +222,22 @@ def test_adapters_are_swapped_beside_caches_in_buffers_and_quantized_weights(mad
     assert {"GroupQueryAttention", "MatMulNBits"} < operators
 
 
+def test_a_merged_adapter_of_dora_sets_the_lengths_of_weights(made, tmp_path):
+    root, _, _ = made("gpt2")
+    model = checkpoints.build("gpt2")
+    settings = {"target_modules": ["c_attn", "c_fc"], "fan_in_fan_out": True, "use_dora": True}
+    adapter = lora.save(model, tmp_path / "adapter", 7, **settings)
+    said = llm(root / "checkpoint", tmp_path / "out", "--merge-adapter", adapter)
+    assert said["verification"]["values_compared"] is True
+    ids, mask = prompts()
+    plain, _ = expected(model, ids, mask)
+    tokens, logits = expected(lora.merged(model, adapter), ids, mask)
+    assert (tokens != plain).any()
+    own_tokens, own_logits = generated(tmp_path / "out" / "model.onnx", ids, mask)
+    np.testing.assert_array_equal(own_tokens, tokens)
+    np.testing.assert_allclose(own_logits, logits, rtol=1e-3, atol=1e-4)
+
+
 def changed(root: Path, to: Path, settings: dict[str, Any], tensors: dict[str, Any]) -> Path:
     """Copy the adapter `one` with other settings and weights; `None` removes one."""
     config = json.loads((root / "one" / "adapter_config.json").read_text()) | settings
@@ -240,7 +256,7 @@ ONES = safetensors.torch.torch.ones
 @pytest.mark.parametrize(
     ("settings", "tensors", "message"),
     [
-        ({"use_dora": True}, {}, "`use_dora`"),
+        ({"use_dora": True}, {}, "`--merge-adapter` merges it"),
         ({"modules_to_save": ["lm_head"]}, {}, "`modules_to_save`"),
         ({"bias": "all"}, {}, "`bias`"),
         ({"init_lora_weights": "pissa"}, {}, "`init_lora_weights`"),

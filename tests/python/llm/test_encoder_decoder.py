@@ -12,7 +12,7 @@ import torch
 import transformers
 from transformers import PreTrainedModel
 
-from tests.python.llm import checkpoints
+from tests.python.llm import checkpoints, lora
 from tests.python.llm.test_llm import llm, refusal
 
 STEPS = 6
@@ -127,6 +127,26 @@ def test_an_encoder_decoder_generates_what_transformers_generates(folder, family
     tokens = expected(build(family), given)
     assert len(np.unique(tokens)) > 2
     np.testing.assert_array_equal(generated(out, given), tokens)
+
+
+def test_adapters_are_merged_into_an_encoder_decoder(folder, tmp_path):
+    checkpoint, _, _ = folder("t5")
+    model, given = build("t5"), source("t5")
+    plain = expected(model, given)
+    settings = {"target_modules": ["q", "v", "wo"], "use_dora": True, "task_type": "SEQ_2_SEQ_LM"}
+    adapter = lora.save(model, tmp_path / "adapter", 3, **settings)
+    options = ("--target", "onnxruntime", "--merge-adapter", adapter)
+    said = llm(checkpoint, tmp_path / "out", *options)
+    assert said["verification"]["values_compared"] is True
+    tokens = expected(lora.merged(model, adapter), given)
+    assert (tokens != plain).any()
+    np.testing.assert_array_equal(generated(tmp_path / "out", given), tokens)
+    options = ("--target", "onnxruntime", "--adapter", f"a={adapter}")
+    assert "DoRA, which cannot" in refusal(checkpoint, tmp_path / "no", 3, *options)["message"]
+    lora.save(model, tmp_path / "plain", 3, target_modules=["q"])
+    options = ("--target", "onnxruntime", "--adapter", f"a={tmp_path / 'plain'}")
+    message = refusal(checkpoint, tmp_path / "no", 3, *options)["message"]
+    assert "`--merge-adapter` merges it" in message
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -255,16 +255,3 @@ def test_parts_without_a_runtime_are_refused_for_genai(folder, tmp_path):
     options = ("--target", "onnxruntime", "--last-logits")
     error = refusal(checkpoint, tmp_path / "out", 3, *options)
     assert "logits are of all tokens" in error["message"]
-
-
-def test_a_model_that_takes_more_is_refused(tmp_path):
-    text = {**TEXT, "model_type": "gemma"}
-    vision = {**TOWER, "image_size": 16, "model_type": "siglip_vision_model"}
-    config = transformers.PaliGemmaConfig(
-        text_config=text, vision_config=vision, image_token_index=IMAGE, projection_dim=32
-    )
-    model = transformers.PaliGemmaForConditionalGeneration(config)
-    checkpoint = checkpoints.save(model, tmp_path / "checkpoint")
-    error = refusal(checkpoint, tmp_path / "out", 3, "--target", "onnxruntime")
-    assert error["code"] == "OP651"
-    assert "takes `token_type_ids`" in error["message"]

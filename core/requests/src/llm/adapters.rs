@@ -123,7 +123,9 @@ impl Adapter<'_> {
                 [Some(name.as_str()), short].into_iter().flatten().find(|n| weights.get(n).is_some());
             let added = stored.and_then(|stored| {
                 let pair = self.weights.low_rank(module, change.scale)?;
-                weights.add_low_rank(stored, &pair, change.transposed)
+                weights.add_low_rank(stored, &pair, change.transposed)?;
+                let Some(magnitude) = &change.magnitude else { return Some(()) };
+                weights.set_lengths(stored, self.weights.get(magnitude)?, change.transposed)
             });
             added.ok_or_else(|| self.misfit(module))?;
         }

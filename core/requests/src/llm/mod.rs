@@ -267,11 +267,11 @@ impl Request for LlmRequest {
         let captured = self.capture(&folder, &stored, &adapters, progress)?;
         drop(capturing);
         let mut weights = stored.compose(&captured.composed)?;
+        adapters::merge(&adapters, &captured.adapted, &captured.decoder, &mut weights)?;
         if !captured.parts.is_empty() {
             return self.convert_parts(host, captured, &weights, progress);
         }
         let Captured { decoder, adapted, .. } = captured;
-        adapters::merge(&adapters, &adapted, &decoder, &mut weights)?;
         let context = self.context(&decoder)?;
         if self.target == LlmTarget::Genai {
             genai::check(&decoder, context)?;

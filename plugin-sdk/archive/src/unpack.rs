@@ -14,7 +14,10 @@ const MAX_LEN: u64 = 256 << 20;
 /// # Errors
 /// When it is none, or a name leads out of the folder that it is unpacked to.
 pub(super) fn read(archive: &[u8]) -> io::Result<Vec<(PathBuf, Vec<u8>)>> {
-    let mut archive = ZipArchive::new(Cursor::new(archive))?;
+    let mut outer = ZipArchive::new(Cursor::new(archive))?;
+    let mut all = Vec::new();
+    outer.by_index(0)?.take(MAX_LEN).read_to_end(&mut all)?;
+    let mut archive = ZipArchive::new(Cursor::new(all))?;
     let mut files = Vec::new();
     let mut left = MAX_LEN;
     for index in 0..archive.len() {

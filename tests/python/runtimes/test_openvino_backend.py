@@ -147,3 +147,28 @@ def test_integers_that_may_be_large_are_not_compiled(tmp_path: Path) -> None:
     assert any("64-bit integers in 32 bits" in one["reason"] for one in reasons), reasons
     plain = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     assert plain.run(None, {"x": x.numpy()})[0].tolist() == [3 * 10**10] * 2
+
+
+def test_a_model_of_any_origin_is_partitioned_and_compiled(tmp_path: Path) -> None:
+    made = text_model()
+    archive, model = converted(made, tmp_path)
+    assert run("convert", archive, "-o", model, "--no-verify")[0] == 0
+    picture, limits = tmp_path / "regions.svg", ["--require-share", "80%", "--max-regions", "1"]
+    shown = ["partition", model, "--backend", "openvino", "--picture", picture]
+    code, said = run(*shown, *limits)
+    assert code == 0, said["diagnostics"]
+    assert 0.8 <= said["placement"]["share"] < 1.0
+    assert picture.read_text().startswith("<svg")
+    code, said = run(*shown, "--require-share", "100%")
+    assert (code, said["diagnostics"][-1]["code"]) == (3, "OP507")
+    compiled, cache = tmp_path / "compiled.onnx", tmp_path / "cache"
+    written = []
+    for _ in range(2):
+        options = ["--backend-cache", cache, "--verify"]
+        code, said = run("optimize", model, "-o", compiled, *BACKEND, *options)
+        assert code == 0, said["diagnostics"]
+        written.append(compiled.read_bytes())
+        assert len(list(cache.iterdir())) == 1
+    assert written[0] == written[1]
+    for inputs in [made[1], texts(4, 19)]:
+        assert difference(made[0], inputs, compiled) < 1e-4

@@ -1366,7 +1366,8 @@ pub mod backend {
         pub claim: extern "C" fn(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32,
         /// Compiles [`BackendHost::region`] for the backend at `index`: emits its replacement and calls
         /// [`BackendHost::finish`]. Called once per region, in the order of their first nodes. Returns a
-        /// [`status`](crate::status); after `REFUSED` the region stays, and the report says so.
+        /// [`status`](crate::status); after `REFUSED` the region stays, and the report says so, or the host compiles what
+        /// remains of it without the nodes that [`BackendHost::refuse_node`] named.
         /// Equal regions must give equal results, byte for byte.
         pub compile: extern "C" fn(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32,
         /// States in one line everything that results of the backend at `index` depend on besides the region, the plugin
@@ -1504,7 +1505,8 @@ pub mod backend {
         /// claimed before; the conversion then fails. `flags` are [`claim_flags`].
         pub claim: extern "C" fn(cx: GraphContext, nodes: RSlice<'_, u64>, flags: u32) -> u32,
         /// In `claim`: states in a sentence why a node is not claimed. The last reason counts; it is ignored if the
-        /// node is claimed.
+        /// node is claimed. In `compile`: states why a node of the region cannot be compiled; after `REFUSED`, the host
+        /// compiles the rest of the region.
         pub refuse_node: extern "C" fn(cx: GraphContext, node: u64, reason: RStr<'_>) -> u32,
         /// In `compile`: the region. Invalid in `claim`, as are all functions below but the last.
         #[slot(gives = next_call)]

@@ -79,6 +79,8 @@ pub(super) struct Compile {
     pub(super) broken: Option<String>,
     /// Why the backend refuses the call.
     pub(super) refusal: Option<Refusal>,
+    /// The nodes because of which it does, with reasons.
+    pub(super) refused: FxHashMap<NodeId, String>,
     /// The region's inputs and weights.
     allowed: FxHashSet<ValueId>,
     /// The number of new values; their ids follow those of the graph.
@@ -205,9 +207,13 @@ extern "C" fn claim(cx: GraphContext, nodes: RSlice<'_, u64>, flags: u32) -> u32
 }
 
 extern "C" fn refuse_node(cx: GraphContext, node: u64, reason: RStr<'_>) -> u32 {
-    with_claim(cx, |access, claim| {
-        let node = access.node(node).filter(|node| claim.claimed.contains_key(node))?;
-        claim.reasons.insert(node, reason.message().into_owned());
+    with(cx, |access, call| {
+        let node = access.node(node)?;
+        let (reasons, is_known) = match call {
+            Call::Claim(claim) => (&mut claim.reasons, claim.claimed.contains_key(&node)),
+            Call::Compile(compile) => (&mut compile.refused, compile.nodes.contains(&node)),
+        };
+        is_known.then(|| reasons.insert(node, reason.message().into_owned()))?;
         Some(())
     })
 }

@@ -74,6 +74,9 @@ impl Running<'_> {
                 self.leave(position, &nodes, Stage::Partition, why);
                 continue;
             }
+            if together {
+                self.together.push(nodes);
+            }
             for (block, mut nodes) in parts {
                 nodes.sort_unstable();
                 by_block.entry(block).or_default().push(Group { nodes, together });
@@ -126,7 +129,7 @@ impl Running<'_> {
         for (number, (block, nodes)) in all.into_iter().enumerate() {
             self.taken.extend(nodes.iter().copied());
             let name = format!("{}_{number}", backend.entry.id.validated());
-            self.regions.push(Region { name, backend: position, block, nodes });
+            self.regions.push(Region { name, backend: position, block, nodes, splits: 0 });
         }
         if count == 0 {
             let message =
@@ -137,7 +140,7 @@ impl Running<'_> {
     }
 
     /// Keeps the region with the most nodes, the first of equal ones.
-    fn keep_largest(&mut self, position: usize, all: &mut Vec<(BlockId, Vec<NodeId>)>) {
+    pub(super) fn keep_largest(&mut self, position: usize, all: &mut Vec<(BlockId, Vec<NodeId>)>) {
         let nodes = |index: &usize| all.get(*index).map_or(0, |(_, nodes)| nodes.len());
         let Some(largest) = (0..all.len()).rev().max_by_key(nodes) else { return };
         let kept = all.swap_remove(largest);

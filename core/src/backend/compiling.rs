@@ -14,7 +14,7 @@ use super::key;
 use super::order;
 use super::region::{Ports, Region};
 use super::replace::{self, Replaced};
-use super::report::{RegionReport, Stage};
+use super::report::RegionReport;
 use super::saved;
 use super::select::Selected;
 use super::stage::Running;
@@ -32,12 +32,15 @@ impl Running<'_> {
         for area in self.areas.values() {
             places.extend(area.flow.nodes.iter().enumerate().map(|(place, node)| (*node, place)));
         }
-        self.settle_names();
+        self.settle_names(0);
         if self.options.cache.is_some() {
             self.identities = self.backends.iter().map(|backend| self.identity(backend)).collect();
         }
         let mut changed: Vec<BlockId> = Vec::new();
-        for region in self.regions.clone() {
+        let mut next = 0;
+        // Splitting a region adds others behind it.
+        while let Some(region) = self.regions.get(next).cloned() {
+            next += 1;
             let replaced = self.compile_region(&region);
             let Some(replaced) = replaced else { continue };
             let place = region.nodes.first().and_then(|node| places.get(node)).copied().unwrap_or(0);
@@ -58,11 +61,11 @@ impl Running<'_> {
         }
     }
 
-    /// Fixes the names of the values at the borders of regions that become `EPContext` nodes, whose blobs may refer to them. Other
+    /// Fixes the names of the values at the borders of regions, from the number `first` on, that become `EPContext` nodes, whose blobs may refer to them. Other
     /// nodes refer to values by position, and leave names to the writer.
-    fn settle_names(&mut self) {
+    fn settle_names(&mut self, first: usize) {
         let mut values = Vec::new();
-        for region in &self.regions {
+        for region in self.regions.iter().skip(first) {
             if self.backends[region.backend].entry.domain.validated() == epcontext::DOMAIN {
                 let ports = region.ports(&self.model.graph, &self.returned);
                 values.extend(ports.inputs.into_iter().chain(ports.outputs));
@@ -121,12 +124,19 @@ impl Running<'_> {
             if problem.origin.is_none() {
                 problem.origin = at;
             }
+            self.reports.push(None);
             if answer == status::REFUSED {
                 problem.severity = Severity::Warning;
-                self.leave(region.backend, &region.nodes, Stage::Compile, &why);
+                let first = self.regions.len();
+                let parts = self.split(region, std::mem::take(&mut compile.refused), &why);
+                if parts > 0 {
+                    self.settle_names(first);
+                    let are = if parts == 1 { "1 region is" } else { &format!("{parts} regions are") };
+                    let help = format!("{are} compiled instead, without the nodes that it refused");
+                    problem = Diagnostic { severity: Severity::Note, ..problem }.help(help);
+                }
             }
             self.diagnostics.push(problem);
-            self.reports.push(None);
             return None;
         }
         let kept = key.filter(|_| compile.broken.is_none());

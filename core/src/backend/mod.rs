@@ -34,6 +34,8 @@ mod replace;
 mod report;
 mod saved;
 mod select;
+#[allow(clippy::indexing_slicing, reason = "numbers of backends, in tables made for exactly these")]
+mod splitting;
 mod stage;
 
 use std::str::FromStr;

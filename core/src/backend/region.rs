@@ -15,6 +15,8 @@ pub(super) struct Region {
     pub(super) block: BlockId,
     /// The nodes, in the block's order.
     pub(super) nodes: Vec<NodeId>,
+    /// How often a region was split to get this one.
+    pub(super) splits: u32,
 }
 
 /// The values that a region exchanges with the rest of the model.

@@ -77,6 +77,8 @@ pub(super) struct Running<'a> {
     /// The nodes that are in a region.
     pub(super) taken: FxHashSet<NodeId>,
     pub(super) regions: Vec<Region>,
+    /// Claimed nodes that must be in one region.
+    pub(super) together: Vec<Vec<NodeId>>,
     /// By backend: its code and its environment, if its results may be kept.
     pub(super) identities: Vec<Option<(String, String)>>,
     /// By backend.
@@ -106,6 +108,7 @@ impl<'a> Running<'a> {
             blocks,
             taken: FxHashSet::default(),
             regions: Vec::new(),
+            together: Vec::new(),
             identities: Vec::new(),
             refusals: backends.iter().map(|_| Refusals::default()).collect(),
             reports: Vec::new(),

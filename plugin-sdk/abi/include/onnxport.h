@@ -1799,7 +1799,8 @@ struct onnxport_backend_table {
     uint32_t (*claim)(uint32_t index, const onnxport_table *host, const onnxport_table *graph, onnxport_graph_context cx);
     /* Compiles `BackendHost::region` for the backend at `index`: emits its replacement and calls
      * `BackendHost::finish`. Called once per region, in the order of their first nodes. Returns a
-     * `status`(crate::status); after `REFUSED` the region stays, and the report says so.
+     * `status`(crate::status); after `REFUSED` the region stays, and the report says so, or the host compiles what
+     * remains of it without the nodes that `BackendHost::refuse_node` named.
      * Equal regions must give equal results, byte for byte.
      * Since contract 1.0.
      * Thread: the one of the conversion.
@@ -1916,7 +1917,8 @@ struct onnxport_backend_host {
      * Answers OK, INVALID. */
     uint32_t (*claim)(onnxport_graph_context cx, onnxport_slice_uint64 nodes, uint32_t flags);
     /* In `claim`: states in a sentence why a node is not claimed. The last reason counts; it is ignored if the
-     * node is claimed.
+     * node is claimed. In `compile`: states why a node of the region cannot be compiled; after `REFUSED`, the host
+     * compiles the rest of the region.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: arguments are borrowed until the call returns. Gives: nothing.

@@ -129,6 +129,13 @@ impl<'h> Region<'h> {
         Emit::new(self, "", op)
     }
 
+    /// States in a sentence why `node` cannot be in a region. If [`compile`](super::Backend::compile) then returns an error, the
+    /// host compiles what remains of the region.
+    pub fn refuse(&mut self, node: NodeRef<'_>, reason: &str) {
+        // Nothing depends on the answer: a node of another region is ignored.
+        (self.host.refuse_node)(self.cx, node.id(), RStr::from_str(reason));
+    }
+
     /// Ends the region: `outputs` stand for [`Region::outputs`], one each and in that order.
     ///
     /// # Errors

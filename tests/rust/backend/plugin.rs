@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use onnxport_sdk::backend::{Backend, Claim, Op, Port, Profile, Region};
-use onnxport_sdk::{DType, Dim, NodeRef, Res};
+use onnxport_sdk::{DType, Dim, NodeRef, Res, op};
 
 const DOMAIN: &str = "test.npu";
 
@@ -240,6 +240,26 @@ backends! {
     } }
     /// Another version of the domain than its neighbours.
     Twice "twice" { compile |_region| { Ok(()) } }
+    /// Has no multiplier, which it finds out when it compiles; claims what feeds an `Add` together with it.
+    Picky "picky" { claim |claim| {
+        let offered = claim.offered();
+        let mut taken: Vec<u64> = Vec::new();
+        for sum in offered.iter().filter(|node| node.is(op::Add)) {
+            let feeding = sum.inputs().into_iter().flatten().filter_map(|input| Some(input.producer()?.0));
+            let all: Vec<NodeRef<'_>> = feeding.chain([*sum]).filter(|node| offered.contains(node)).collect();
+            taken.extend(all.iter().map(|node| node.id()));
+            claim.take_together(&all)?;
+        }
+        offered.into_iter().filter(|node| !taken.contains(&node.id())).try_for_each(|node| claim.take(node))
+    } compile |region| {
+        let refused: Vec<NodeRef<'_>> = region.nodes().into_iter().filter(|node| node.is(op::Mul)).collect();
+        if !refused.is_empty() {
+            refused.iter().for_each(|node| region.refuse(*node, "there is no multiplier"));
+            return Err("it has a product".into());
+        }
+        let made = compile(region)?;
+        region.replace(&made)
+    } }
     /// 100 MB in pieces.
     Huge "huge" { compile |region| {
         let mut program = region.blob();
@@ -287,6 +307,7 @@ onnxport_sdk::export_plugin! {
     backend: Wire,
     backend: Inside,
     backend: Twice,
+    backend: Picky,
     backend: Huge,
     backend: Void,
 }

@@ -40,7 +40,8 @@ pub struct BackendTable {
     pub claim: extern "C" fn(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32,
     /// Compiles [`BackendHost::region`] for the backend at `index`: emits its replacement and calls
     /// [`BackendHost::finish`]. Called once per region, in the order of their first nodes. Returns a
-    /// [`status`](crate::status); after `REFUSED` the region stays, and the report says so.
+    /// [`status`](crate::status); after `REFUSED` the region stays, and the report says so, or the host compiles what
+    /// remains of it without the nodes that [`BackendHost::refuse_node`] named.
     /// Equal regions must give equal results, byte for byte.
     ///
     /// - Since contract 1.0.
@@ -209,7 +210,8 @@ pub struct BackendHost {
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub claim: extern "C" fn(cx: GraphContext, nodes: RSlice<'_, u64>, flags: u32) -> u32,
     /// In `claim`: states in a sentence why a node is not claimed. The last reason counts; it is ignored if the
-    /// node is claimed.
+    /// node is claimed. In `compile`: states why a node of the region cannot be compiled; after `REFUSED`, the host
+    /// compiles the rest of the region.
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.

@@ -89,7 +89,7 @@ fields! {
     BACKED { "backends": Vec<BackendReport> }
     OPTIMISED { "optimised": Optimised, "matches": Vec<String> }
     PARTITIONED { "left": usize }
-    PLACED { "placement": Placement, "pictures": Vec<String> }
+    PLACED { "nodes": usize, "placement": Placement, "pictures": Vec<String> }
     PLANNED { "plan": WritePlan, "weights": WeightTable }
     VERIFIED { "verified": bool, "verification": Verification, "against": String }
     COMPARED_ALL { "executors": Vec<Verification> }
@@ -175,7 +175,7 @@ const DOCUMENTS: &[(&str, &[&[Field]])] = &[
     ("check", &[CHECKED, REPORTS, PROFILE]),
     ("inspect", &[INSPECTED]),
     ("legal", &[LEGAL, REPORTS]),
-    ("partition", &[GRAPH, BACKED, PARTITIONED, PLACED, REPORTS]),
+    ("partition", &[BACKED, PARTITIONED, PLACED, REPORTS]),
     ("verify", &[VERIFIED, COMPARED_ALL, FAULT, REPORTS, PROFILE]),
     ("bisect", &[FAULT, BISECTED, REPORTS]),
     ("diff", &[COMPARED]),

@@ -5,6 +5,7 @@ is against it, and a key that no run here prints is named below, with the reason
 """
 
 import functools
+import importlib.util
 import json
 import os
 import shutil
@@ -23,12 +24,10 @@ ROOT = Path(__file__).parents[3]
 MLP = ROOT / "examples/mlp/mlp.pt2"
 
 # Keys that no run here prints.
-UNSEEN = {
+UNSEEN: dict[str, dict[str, str]] = {
     "bisect": {"modules": "they need the package in the active Python"},
     "convert": {
         "weights_changed_by_plugins": "printed with the other two counts only",
-        "backends": "no backend is linked in",
-        "left": "no backend is linked in",
         "not_verified": "there is a runtime",
         "decomposed": "no call of these programs is made of others",
     },
@@ -130,7 +129,7 @@ RUNS = [
     ("report", ["all.onnx", "--check", "m.html"], None),
     ("legal", [MLP, "--target", "openvino", "--report", "legal.html"], 0),
     ("legal", ["no.onnx"], 5),
-    ("partition", [MLP, "--backend", "nobody"], 2),
+    ("partition", [MLP, "--backend", "nobody"], 3),
     ("ops", [], 0),
     ("ops", ["--missing", "aten.p"], 0),
     ("ops", ["--plugin", "no.so"], 5),
@@ -167,6 +166,19 @@ RUNS = [
     ("completions", ["bash"], 0),
     ("man", [], 0),
 ]
+OF_BACKENDS = [
+    ("convert", [MLP, "-o", "npu.onnx", "--backend", "openvino", "--no-verify"], 0),
+    ("convert", [MLP, "--backend", "openvino", "--explain-partition"], 0),
+    ("optimize", ["m.onnx", "-o", "npu2.onnx", "--backend", "openvino"], 0),
+    ("optimize", ["m.onnx", "--backend", "openvino", "--explain-partition"], 0),
+    ("partition", [MLP, "--backend", "openvino", "--picture", "p.svg", "--report", "p.md"], 0),
+]
+if importlib.util.find_spec("openvino") is not None:
+    RUNS += OF_BACKENDS
+else:
+    for name, _, _ in OF_BACKENDS:
+        for key in ("backends", "left", "nodes", "pictures", "placement", "reports"):
+            UNSEEN.setdefault(name, {})[key] = "OpenVINO is not installed"
 
 
 def test_what_is_printed_follows_the_schemas(folder):

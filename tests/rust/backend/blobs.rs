@@ -63,7 +63,9 @@ fn files_of_a_replaced_model_go_with_it() {
     assert_eq!(listed(), ["m.onnx", first.as_str()]);
     // The model did not name these: one is of another model, one of a hash that was never its own.
     let others = ["m.onnx.0123456789abcdef.bin", "n.onnx.837e971dd2074809.bin"];
-    others.iter().for_each(|name| put(name));
+    for name in &others {
+        put(name);
+    }
     written(folder.path(), "plain", Blobs::File);
     assert!(listed().contains(&first), "the new model names it: {:?}", listed());
     written(folder.path(), "inside", Blobs::File);

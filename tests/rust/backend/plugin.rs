@@ -254,7 +254,9 @@ backends! {
     } compile |region| {
         let refused: Vec<NodeRef<'_>> = region.nodes().into_iter().filter(|node| node.is(op::Mul)).collect();
         if !refused.is_empty() {
-            refused.iter().for_each(|node| region.refuse(*node, "there is no multiplier"));
+            for node in refused {
+                region.refuse(node, "there is no multiplier");
+            }
             return Err("it has a product".into());
         }
         let made = compile(region)?;

@@ -97,7 +97,6 @@ def wheel(
     """Build a wheel into `out`, with zig if it states the C library that it needs."""
     with tempfile.TemporaryDirectory(dir=out) as folder:
         build = ["maturin", "build", "--profile", profile, "--locked", "--out", folder]
-        build += ["--compression-level", "9"]
         if target:
             build += ["--target", target]
         if compatibility:

@@ -142,10 +142,8 @@ extern "C" fn query(interface: RStr<'_>) -> Table {
     let table = (proper::ROOT.query)(interface);
     match (interface.get().unwrap_or_default(), mode()) {
         (about::INTERFACE, "mute") => Table::NONE,
-        // Without its lowerings, it provides nothing.
-        (backend::INTERFACE, mode) if !mode.starts_with("claim-") && !mode.starts_with("compile-") => {
-            Table::NONE
-        }
+        // It provides nothing else.
+        (backend::INTERFACE, "null") => Table::NONE,
         (about::INTERFACE, "major") => {
             let mut other = table;
             other.version.major = 2;

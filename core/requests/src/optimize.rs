@@ -201,8 +201,8 @@ impl OptimizeRequest {
         self.compare(host, before, after, progress)
     }
 
-    /// Compares two models. A provider that runs compiled regions is no judge of them, so that the model before runs
-    /// without it.
+    /// Compares two models. The model before runs without the execution provider that runs compiled regions, so that the
+    /// reference does not depend on the provider.
     fn compare(
         &self,
         host: &Host,
@@ -234,7 +234,7 @@ impl OptimizeRequest {
             ..self.backends.options(self.output.as_deref())
         };
         let backend = match backend.blobs {
-            // There is no file that others could be beside.
+            // Blobs cannot be stored beside a model that is not written.
             Blobs::Auto if self.output.is_none() => BackendOptions { blobs: Blobs::Embed, ..backend },
             _ => backend,
         };

@@ -42,13 +42,6 @@ impl Partition {
         Self { quotient: Quotient::new(nodes, edges), claimed: vec![false; nodes] }
     }
 
-    /// As [`new`](Self::new), beside regions that together create no cycle.
-    pub(super) fn beside(nodes: usize, edges: &[(u32, u32)], regions: &[Vec<usize>]) -> Self {
-        let mut partition = Self::new(nodes, edges);
-        partition.quotient.contract_unchecked(regions);
-        partition
-    }
-
     /// Forms the regions of one backend's claims, which name no node twice and none of an earlier
     /// region. Regions and their nodes are sorted. With `merge`, groups grow together.
     pub(super) fn form(&mut self, groups: &[Group], merge: bool) -> (Vec<Vec<u32>>, Vec<NotConvex>) {

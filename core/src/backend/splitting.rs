@@ -1,5 +1,7 @@
 //! Splits a region around the nodes that its backend refuses while it compiles.
 
+use std::collections::BTreeSet;
+
 use onnxport_abi::backend::backend_flags;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -8,7 +10,7 @@ use super::region::Region;
 use super::report::Stage;
 use super::stage::Running;
 use crate::host::Validated;
-use crate::ir::{BlockId, NodeId};
+use crate::ir::NodeId;
 
 /// How often a region and its parts are split. Each time costs the backend a compilation.
 const MAX_SPLITS: u32 = 16;
@@ -73,31 +75,20 @@ impl Running<'_> {
         count
     }
 
-    /// The regions that the nodes `rest` of `region` form beside the other regions of its block.
+    /// The regions that the nodes `rest` of `region` form. No path leaves `region` and returns, so that others do not matter.
     fn parts(&mut self, region: &Region, rest: &[NodeId], together: &[Vec<NodeId>]) -> Vec<Vec<NodeId>> {
-        let fixed = self.fixed(region.block, &region.name);
         let Some(area) = self.areas.get(&region.block) else { return Vec::new() };
         let places = |nodes: &[NodeId]| {
-            let mut places: Vec<u32> =
-                nodes.iter().filter_map(|node| area.flow.index.get(node).copied()).collect();
-            places.sort_unstable();
-            places
+            let places = nodes.iter().filter_map(|node| area.flow.index.get(node).copied());
+            places.collect::<BTreeSet<u32>>().into_iter().collect()
         };
         let bound: FxHashSet<NodeId> = together.iter().flatten().copied().collect();
         let alone = rest.iter().filter(|node| !bound.contains(*node));
         let alone = alone.map(|node| Group { nodes: places(&[*node]), together: false });
-        let mut groups: Vec<Group> = together
-            .iter()
-            .map(|nodes| Group { nodes: places(nodes), together: true })
-            .chain(alone)
-            .collect();
+        let bound = together.iter().map(|nodes| Group { nodes: places(nodes), together: true });
+        let mut groups: Vec<Group> = bound.chain(alone).collect();
         groups.sort_by(|a, b| a.nodes.cmp(&b.nodes));
-        let fixed: Vec<Vec<usize>> = fixed
-            .iter()
-            .map(|nodes| places(nodes).into_iter().map(|place| place as usize).collect())
-            .collect();
-        let mut partition = Partition::beside(area.flow.nodes.len(), &area.flow.edges, &fixed);
-        let (formed, dropped) = partition.form(&groups, true);
+        let (formed, dropped) = Partition::new(area.flow.nodes.len(), &area.flow.edges).form(&groups, true);
         let nodes_of = |members: &[u32]| -> Vec<NodeId> {
             members.iter().filter_map(|place| area.flow.nodes.get(*place as usize).copied()).collect()
         };
@@ -109,14 +100,5 @@ impl Running<'_> {
             self.leave(region.backend, &nodes, Stage::Partition, why);
         }
         formed
-    }
-
-    /// The other regions of `block`, compiled or not yet; no path may leave one and return.
-    fn fixed(&self, block: BlockId, except: &str) -> Vec<Vec<NodeId>> {
-        let is_left = |index: usize| self.reports.get(index).is_some_and(Option::is_none);
-        let regions = self.regions.iter().enumerate();
-        let others = regions
-            .filter(|(index, region)| region.block == block && region.name != except && !is_left(*index));
-        others.map(|(_, region)| region.nodes.clone()).collect()
     }
 }

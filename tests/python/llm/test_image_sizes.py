@@ -15,7 +15,7 @@ from transformers import PreTrainedModel
 from transformers.models.llava_next import modeling_llava_next
 
 from tests.python.llm import checkpoints, genai
-from tests.python.llm.test_images import CONTEXT, IMAGE, TEXT, TOWER
+from tests.python.llm.test_images import CONTEXT, IMAGE, TEXT, TOWER, generated
 from tests.python.llm.test_llm import llm, refusal
 
 STEPS = 12
@@ -217,36 +217,6 @@ def positions(family: str, ids: torch.Tensor, mask: torch.Tensor, given: dict) -
     return torch.cat([places, later.expand(3, -1, -1)], 2).numpy()
 
 
-def generated(out: Path, calls: list, ids: torch.Tensor, mask: torch.Tensor, places) -> np.ndarray:
-    """Tokens of greedy steps: the tower once, the embedding and the decoder for each call."""
-    vision, embedding, decoder = (
-        ort.InferenceSession(out / f"{name}.onnx", providers=["CPUExecutionProvider"])
-        for name in ("vision", "embedding", "model")
-    )
-    found = [vision.run(None, {name: one.numpy() for name, one in call.items()}) for call in calls]
-    features = np.concatenate([one for (one,) in found])
-    ids, mask = ids.numpy(), mask.numpy()
-    past = {
-        one.name: np.zeros([len(ids), one.shape[1], 0, one.shape[3]], np.float32)
-        for one in decoder.get_inputs()
-        if one.name.startswith("past")
-    }
-    tokens, done = [], 0
-    for _ in range(STEPS):
-        feeds = {"input_ids": ids, "image_features": features}
-        (embedded,) = embedding.run(None, feeds)
-        here = places[..., done : done + ids.shape[1]]
-        feeds = {"inputs_embeds": embedded, "attention_mask": mask, "position_ids": here}
-        logits, *present = decoder.run(None, {**feeds, **past})
-        past = dict(zip(past, present, strict=True))
-        done += ids.shape[1]
-        ids = logits[:, -1].argmax(-1)[:, None]
-        mask = np.concatenate([mask, np.ones_like(ids)], 1)
-        features = features[:0]
-        tokens.append(ids)
-    return np.concatenate(tokens, 1)
-
-
 @pytest.mark.parametrize("family", FAMILIES)
 def test_images_of_other_sizes_generate_what_transformers_generates(folder, family):
     _, out, said = folder(family)
@@ -258,7 +228,7 @@ def test_images_of_other_sizes_generate_what_transformers_generates(folder, fami
     other = expected(family, ids, mask, {**given, "pixel_values": -given["pixel_values"]})
     assert (wanted != other).any()
     places = positions(family, ids, mask, given)
-    np.testing.assert_array_equal(generated(out, calls, ids, mask, places), wanted)
+    np.testing.assert_array_equal(generated(out, calls, ids, mask, STEPS, places), wanted)
 
 
 @pytest.mark.parametrize("family", SERVED)

@@ -124,30 +124,44 @@ def expected(family: str, inputs: dict[str, torch.Tensor]) -> np.ndarray:
     return tokens[:, inputs["input_ids"].shape[1] :].numpy()
 
 
-def generated(out: Path, inputs: dict[str, torch.Tensor]) -> np.ndarray:
-    """Tokens of greedy steps: the tower once, the embedding and the decoder for each call."""
-    sessions = {
-        name: ort.InferenceSession(out / f"{name}.onnx", providers=["CPUExecutionProvider"])
-        for name in MODELS
-    }
-    decoder = sessions["model"]
-    ids, mask, pixels = (one.numpy() for one in inputs.values())
-    (features,) = sessions["vision"].run(None, {"pixel_values": pixels})
+def generated(
+    out: Path,
+    calls: list[dict[str, torch.Tensor]],
+    ids: Any,
+    mask: Any,
+    steps: int,
+    places: Any = None,
+) -> np.ndarray:
+    """Tokens of greedy steps: the tower for each call, the embedding and the decoder for each step.
+
+    `places` are the positions of the prompt and of all later tokens; without them, they count the
+    tokens.
+    """
+    vision, embedding, decoder = (
+        ort.InferenceSession(out / f"{name}.onnx", providers=["CPUExecutionProvider"])
+        for name in ("vision", "embedding", "model")
+    )
+    found = [vision.run(None, {name: one.numpy() for name, one in call.items()}) for call in calls]
+    features = np.concatenate([one for (one,) in found])
+    if places is None:
+        both = torch.cat([mask, torch.ones(len(ids), steps, dtype=torch.int64)], 1)
+        places = (both.cumsum(1) - 1).clamp(min=0).numpy()
+    ids, mask = ids.numpy(), mask.numpy()
+    names = {one.name for one in decoder.get_inputs()}
     past = {
         one.name: np.zeros([len(ids), one.shape[1], 0, one.shape[3]], np.float32)
         for one in decoder.get_inputs()
         if one.name.startswith("past")
     }
-    names = {one.name for one in decoder.get_inputs()}
-    tokens = []
-    for _ in range(STEPS):
-        feeds = {"input_ids": ids, "image_features": features}
-        (embedded,) = sessions["embedding"].run(None, feeds)
-        positions = np.maximum(mask.cumsum(1) - 1, 0)[:, -ids.shape[1] :]
-        feeds = {"inputs_embeds": embedded, "attention_mask": mask, "position_ids": positions}
+    tokens, done = [], 0
+    for _ in range(steps):
+        (embedded,) = embedding.run(None, {"input_ids": ids, "image_features": features})
+        here = places[..., done : done + ids.shape[1]]
+        feeds = {"inputs_embeds": embedded, "attention_mask": mask, "position_ids": here}
         feeds |= {"input_ids": ids} if "input_ids" in names else {}
         logits, *present = decoder.run(None, {**feeds, **past})
         past = dict(zip(past, present, strict=True))
+        done += ids.shape[1]
         ids = logits[:, -1].argmax(-1)[:, None]
         mask = np.concatenate([mask, np.ones_like(ids)], 1)
         features = features[:0]
@@ -165,7 +179,9 @@ def test_a_model_of_images_generates_what_transformers_generates(folder, family)
     assert len(np.unique(tokens)) > 5
     other = expected(family, {**inputs, "pixel_values": -inputs["pixel_values"]})
     assert (tokens != other).any()
-    np.testing.assert_array_equal(generated(out, inputs), tokens)
+    call = {"pixel_values": inputs["pixel_values"]}
+    own = generated(out, [call], inputs["input_ids"], inputs["attention_mask"], STEPS)
+    np.testing.assert_array_equal(own, tokens)
 
 
 def test_genai_generates_what_transformers_generates(folder):

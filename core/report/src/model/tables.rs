@@ -1,5 +1,7 @@
 //! The contents of a report as tables.
 
+mod places;
+
 use onnxport_core::onnx::SizeRange;
 use onnxport_core::pipeline::stage_names;
 use serde_json::Value;
@@ -72,10 +74,10 @@ pub(super) fn tables(data: &Value) -> Vec<Table> {
     let (model, conversion) = (&data["model"], &data["conversion"]);
     let mut tables = vec![
         problems(conversion),
-        judged_modules(&conversion["legal"]),
-        judged_nodes(&conversion["legal"]),
-        placed_modules(&conversion["placement"]),
-        left_nodes(&conversion["placement"]),
+        places::judged_modules(&conversion["legal"]),
+        places::judged_nodes(&conversion["legal"]),
+        places::placed_modules(&conversion["placement"]),
+        places::left_nodes(&conversion["placement"]),
         stages(conversion),
         interface(&model["summary"]),
         program(model),
@@ -151,87 +153,6 @@ fn problems(conversion: &Value) -> Table {
         title: "Problems",
         head: ["Code", "", "What", "Where", "Line", "Next steps"].map(|name| (name, false)).into(),
         rows: list(&conversion["diagnostics"]).iter().map(row).collect(),
-        bars: Vec::new(),
-    }
-}
-
-/// The verdicts of `onnxport legal`, with their titles.
-const VERDICTS: [(&str, &str); 5] = [
-    ("native", "Native"),
-    ("form", "Another form"),
-    ("fallback", "Fallback"),
-    ("refused", "Refused"),
-    ("unknown", "Unknown"),
-];
-
-fn judged_modules(legal: &Value) -> Table {
-    let row = |module: &Value| {
-        let counts = VERDICTS.map(|(key, _)| text(&module["counts"][key]));
-        [text(&module["module"]), text(&module["class"])].into_iter().chain(counts).collect()
-    };
-    let head = [("Module", false), ("Class", false)];
-    Table {
-        id: "legal",
-        title: "Verdicts by module",
-        head: head.into_iter().chain(VERDICTS.map(|(_, title)| (title, true))).collect(),
-        rows: list(&legal["modules"]).iter().map(row).collect(),
-        bars: Vec::new(),
-    }
-}
-
-fn judged_nodes(legal: &Value) -> Table {
-    let row = |node: &Value| {
-        let keys = ["verdict", "operator", "version", "node", "module", "line", "reason", "change"];
-        keys.map(|key| text(&node[key])).into()
-    };
-    let others = list(&legal["nodes"]).iter().filter(|node| node["verdict"] != "native");
-    let head = ["Verdict", "Operator", "Version", "Node", "Module", "Line", "Reason", "Change"];
-    Table {
-        id: "judged",
-        title: "Nodes without a kernel",
-        head: head.map(|name| (name, false)).into(),
-        rows: others.map(row).collect(),
-        bars: Vec::new(),
-    }
-}
-
-/// The modules of `onnxport partition`.
-fn placed_modules(placement: &Value) -> Table {
-    let row = |module: &Value| {
-        let regions: Vec<String> = list(&module["regions"]).iter().map(text).collect();
-        let keys = ["module", "class", "nodes", "left"];
-        keys.map(|key| text(&module[key])).into_iter().chain([regions.join(", ")]).collect()
-    };
-    Table {
-        id: "partition",
-        title: "Regions by module",
-        head: vec![
-            ("Module", false),
-            ("Class", false),
-            ("Nodes", true),
-            ("Plain ONNX", true),
-            ("Regions", false),
-        ],
-        rows: list(&placement["modules"]).iter().map(row).collect(),
-        bars: Vec::new(),
-    }
-}
-
-fn left_nodes(placement: &Value) -> Table {
-    let row = |node: &Value| {
-        let reasons: Vec<String> = list(&node["refusals"])
-            .iter()
-            .map(|refusal| format!("{}: {}", text(&refusal["backend"]), text(&refusal["reason"])))
-            .collect();
-        let keys = ["operator", "node", "module", "line"];
-        keys.map(|key| text(&node[key])).into_iter().chain([reasons.join("; ")]).collect()
-    };
-    let left = list(&placement["nodes"]).iter().filter(|node| node["region"].is_null());
-    Table {
-        id: "plain",
-        title: "Nodes outside regions",
-        head: ["Operator", "Node", "Module", "Line", "Reason"].map(|name| (name, false)).into(),
-        rows: left.map(row).collect(),
         bars: Vec::new(),
     }
 }

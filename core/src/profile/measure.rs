@@ -139,7 +139,8 @@ pub(super) fn summed(
 
 /// Returns the shares of the sum of all nodes' medians, by kind of evidence: one disturbed run counts for little.
 fn shares(nodes: &[NodeTimes]) -> Attributed {
-    let sum = |all: &mut dyn Iterator<Item = &NodeTimes>| all.map(|node| node.times.median).sum::<f64>();
+    // `Iterator::sum` of no number is -0.
+    let sum = |all: &mut dyn Iterator<Item = &NodeTimes>| all.fold(0.0, |sum, node| sum + node.times.median);
     let whole = sum(&mut nodes.iter());
     let share = |how: Option<How>| {
         let part = sum(&mut nodes.iter().filter(|node| node.how == how));

@@ -85,12 +85,10 @@ def test_real_models_agree(make: Callable, tmp_path: Path) -> None:
     assert len(said["bisect"]["values"]["rows"]) > 20, "intermediate values are compared"
     code, said = run("profile", model, *openvino, "--runs", 5)
     assert code == 0, said["diagnostics"]
-    profile = said["profile"]
-    by = profile["attributed"]
-    assert by["name"] + by["derived"] > 0.5, (
-        "nodes have the names of the model's, or begin with them"
-    )
-    assert sum(node["times"]["median"] for node in profile["nodes"]) > 0
+    nodes = said["profile"]["nodes"]
+    named = [node for node in nodes if node["how"] in ("name", "derived")]
+    assert len(named) > len(nodes) / 2, "names are the model's, or begin with them"
+    assert sum(node["times"]["median"] for node in nodes) > 0
 
 
 def test_integers_computed_in_32_bits_are_found(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ fn a_call_more_takes_little_memory_more() {
         // Freed memory goes back to the system at once, so that it does not count.
         peak(command.arg(folder.path().join("chain.onnx")).env("MIMALLOC_PURGE_DELAY", "0"))
     };
-    let (short, long) = (15_000, 45_000);
+    let (short, long) = (5_000, 15_000);
     let each = of(long).saturating_sub(of(short)) / (long - short) as u64;
     assert!((100..1700).contains(&each), "{each} bytes of anonymous memory for one call more");
 }

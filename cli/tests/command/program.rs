@@ -27,9 +27,11 @@ pub(crate) fn twins() -> PathBuf {
 }
 
 /// The command with these arguments, not yet started.
+///
+/// It verifies against recorded values: starting PyTorch for each conversion takes seconds, and the Python tests do it.
 pub(crate) fn command(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_onnxport"));
-    command.args(arguments).current_dir(folder);
+    command.args(arguments).current_dir(folder).env("ONNXPORT_REFERENCE", "recorded");
     command
 }
 

@@ -11,8 +11,8 @@ use std::sync::LazyLock;
 use libloading::Library;
 
 /// The flags of every source. Rounding stays that of each operation.
-const FLAGS: [&str; 9] =
-    ["-x", "c", "-std=gnu11", "-O1", "-w", "-shared", "-fPIC", "-fno-strict-aliasing", "-ffp-contract=off"];
+const FLAGS: [&str; 8] =
+    ["-x", "c", "-std=gnu11", "-w", "-shared", "-fPIC", "-fno-strict-aliasing", "-ffp-contract=off"];
 
 /// The version of the C compiler, or why there is none.
 static COMPILER: LazyLock<Result<String, String>> = LazyLock::new(|| {

@@ -123,7 +123,9 @@ impl Nvrtc {
     pub fn compile(&self, source: &str, capability: (i32, i32)) -> Result<Compiled, Failure> {
         let wanted = capability.0 * 10 + capability.1;
         match self.cubin.filter(|_| self.architectures.contains(&wanted)) {
-            Some(cubin) => self.build(source, &format!("sm_{wanted}"), cubin).map(Compiled::Cubin),
+            Some(cubin) => {
+                self.build(source, &architecture(&format!("sm_{wanted}")), cubin).map(Compiled::Cubin)
+            }
             None => self.ptx(source, capability).map(Compiled::Ptx),
         }
     }
@@ -135,18 +137,29 @@ impl Nvrtc {
     pub fn ptx(&self, source: &str, capability: (i32, i32)) -> Result<String, Failure> {
         let wanted = capability.0 * 10 + capability.1;
         // A newer device runs code for an older one.
-        let architecture = self.architectures.iter().copied().filter(|known| *known <= wanted).max();
-        let architecture = format!("compute_{}", architecture.unwrap_or(wanted));
-        let mut ptx = self.build(source, &architecture, self.ptx)?;
+        let known = self.architectures.iter().copied().filter(|known| *known <= wanted).max();
+        let name = format!("compute_{}", known.unwrap_or(wanted));
+        let mut ptx = self.build(source, &architecture(&name), self.ptx)?;
         // It ends in a zero.
         ptx.pop();
         String::from_utf8(ptx).map_err(|_| Failure::new("NVRTC returned PTX that is not text"))
     }
 
-    fn build(&self, source: &str, architecture: &str, result: (Size, Text)) -> Result<Vec<u8>, Failure> {
-        let architecture = format!("--gpu-architecture={architecture}");
-        let options =
-            [architecture.as_str(), "--fmad=false"].map(|option| CString::new(option).unwrap_or_default());
+    /// Compiles a source as far as its syntax and types, which takes a sixth of the time; as a whole before CUDA 12.8.
+    ///
+    /// # Errors
+    /// The messages of the compiler.
+    #[cfg(test)]
+    pub fn check(&self, source: &str) -> Result<(), Failure> {
+        if self.version < (12, 8) {
+            return self.compile(source, (8, 0)).map(|_| ());
+        }
+        self.build(source, "--fdevice-syntax-only", self.log).map(|_| ())
+    }
+
+    /// Compiles a source with an option, and returns this result.
+    fn build(&self, source: &str, option: &str, result: (Size, Text)) -> Result<Vec<u8>, Failure> {
+        let options = [option, "--fmad=false"].map(|option| CString::new(option).unwrap_or_default());
         let options = options.each_ref().map(|option| option.as_ptr());
         let source =
             CString::new(source).map_err(|_| Failure::new("a kernel's source contains a zero byte"))?;
@@ -180,6 +193,11 @@ impl Nvrtc {
             }
         }
     }
+}
+
+/// The option that names an architecture.
+fn architecture(name: &str) -> String {
+    format!("--gpu-architecture={name}")
 }
 
 /// Compiled kernels.

@@ -100,18 +100,22 @@ pub(super) fn nvrtc_compiles(least: usize, is_asked: impl Fn(&str) -> bool) {
     }
     let kernels: Vec<_> = launched().into_iter().filter(|kernel| is_asked(kernel.name)).collect();
     assert!(kernels.len() > least, "{} kernels ran", kernels.len());
-    nvrtc_compiles_each(kernels);
+    nvrtc_accepts(kernels, |nvrtc, source| nvrtc.compile(source, (8, 0)).map(|_| ()));
 }
 
-/// NVRTC compiles each of these sources.
-pub(super) fn nvrtc_compiles_each(kernels: Vec<Kernel>) {
+/// NVRTC accepts the syntax and types of each of these sources.
+pub(super) fn nvrtc_checks(kernels: Vec<Kernel>) {
+    nvrtc_accepts(kernels, Nvrtc::check);
+}
+
+fn nvrtc_accepts(kernels: Vec<Kernel>, take: impl Fn(&Nvrtc, &str) -> Result<(), Failure>) {
     let nvrtc = match nvrtc() {
         Ok(nvrtc) => nvrtc,
         Err(why) => return onnxport_harness::note(&why.message),
     };
     let sources: BTreeMap<_, _> = kernels.iter().map(|kernel| (&kernel.source, kernel)).collect();
     for kernel in sources.values() {
-        if let Err(why) = nvrtc.compile(&text(kernel), (8, 0)) {
+        if let Err(why) = take(&nvrtc, &text(kernel)) {
             panic!("{}\n{}", why.message, kernel.source);
         }
     }

@@ -12,7 +12,7 @@ use onnxport_ir::ir::import::import;
 use onnxport_ir::ops;
 
 use super::compare::{Close, compare};
-use super::kernels::nvrtc_compiles_each;
+use super::kernels::nvrtc_checks;
 use super::{data, engine, outputs, repository};
 use crate::executor::emulated::launched;
 use crate::executor::engine::Engine;
@@ -175,5 +175,5 @@ fn the_node_tests_give_what_the_evaluator_gives() {
     // Where all tests ran, most of them need nothing but the device.
     assert!(!filter.is_empty() || whole > 1500, "{whole} on the device alone");
     assert!(wrong.is_empty(), "{} differ", wrong.len());
-    nvrtc_compiles_each(kernels);
+    nvrtc_checks(kernels);
 }

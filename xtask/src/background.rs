@@ -1,58 +1,115 @@
-//! A command that runs beside the steps, and is printed as a step of its own when it is waited for.
+//! A command that runs beside the steps. When it is waited for, its output is printed as that of a step of its own.
 
 use std::fs::File;
-use std::io::{Read, Seek};
-use std::process::{Child, Command, Stdio};
+use std::io::{self, Read};
+use std::process::{Command, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// A running command whose output is kept in an unnamed file.
+use tempfile::NamedTempFile;
+
+use crate::skipped::List;
+use crate::step::Parser;
+
+/// The pause between two looks for new output.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// A command that was started.
 pub(crate) struct Background {
-    name: String,
-    started: Result<(JoinHandle<(bool, Duration)>, File), String>,
+    /// The name of the step.
+    pub name: String,
+    /// Reads test counts from its output.
+    pub parse: Parser,
+    /// The tests that it skips.
+    pub skipped: List,
+    /// The reason why it could not be started, or the running command.
+    pub started: Result<Running, String>,
+}
+
+/// A running command, whose output is kept in a file.
+pub(crate) struct Running {
+    waiting: JoinHandle<(bool, Duration)>,
+    output: NamedTempFile,
 }
 
 impl Background {
-    /// Starts `command`.
-    pub(crate) fn start(name: &str, command: &mut Command) -> Self {
-        let started = start(command).map_err(|error| error.to_string());
-        Self { name: name.to_owned(), started }
+    /// Starts a command that either succeeds or does not.
+    pub(crate) fn check(name: &str, command: &mut Command) -> Self {
+        Self::run(name, command, |_| None)
     }
 
-    /// Waits for the command. Returns its name, whether it succeeded, its output and its duration.
-    pub(crate) fn finish(self) -> (String, bool, String, Duration) {
-        let finished = self.started.and_then(|(waiting, mut output)| {
-            let (ok, took) = waiting.join().map_err(|_| "the waiting thread panicked".to_owned())?;
-            let mut text = Vec::new();
-            let read = output.rewind().and_then(|()| output.read_to_end(&mut text));
-            read.map_err(|error| error.to_string())?;
-            Ok((ok, String::from_utf8_lossy(&text).into_owned(), took))
-        });
-        let (ok, text, took) = finished.unwrap_or_else(|error| (false, error, Duration::ZERO));
-        (self.name, ok, text, took)
+    /// Starts a command whose output tells how many tests passed.
+    pub(crate) fn run(name: &str, command: &mut Command, parse: Parser) -> Self {
+        let skipped = List::of(command);
+        let started = Running::start(command).map_err(|error| error.to_string());
+        Self { name: name.to_owned(), parse, skipped, started }
     }
 }
 
-fn start(command: &mut Command) -> std::io::Result<(JoinHandle<(bool, Duration)>, File)> {
-    let output = tempfile::tempfile()?;
-    let begin = Instant::now();
-    let mut child: Child =
-        command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output.try_clone()?).spawn()?;
-    let waiting = thread::spawn(move || (child.wait().is_ok_and(|status| status.success()), begin.elapsed()));
-    Ok((waiting, output))
+impl Running {
+    fn start(command: &mut Command) -> io::Result<Self> {
+        let output = NamedTempFile::new()?;
+        let begin = Instant::now();
+        let (out, err) = (output.as_file().try_clone()?, output.as_file().try_clone()?);
+        let mut child = command.stdin(Stdio::null()).stdout(out).stderr(err).spawn()?;
+        let waiting =
+            thread::spawn(move || (child.wait().is_ok_and(|status| status.success()), begin.elapsed()));
+        Ok(Self { waiting, output })
+    }
+
+    /// Gives the output to `read`, which reads it to its end as it appears. Returns whether the command succeeded, and
+    /// its duration.
+    ///
+    /// # Errors
+    /// The output cannot be read.
+    pub(crate) fn follow(
+        self,
+        read: impl FnOnce(Output<'_>) -> io::Result<()>,
+    ) -> io::Result<(bool, Duration)> {
+        // With a position of its own, since the command writes at that of the other one.
+        read(Output { file: self.output.reopen()?, waiting: &self.waiting })?;
+        self.waiting.join().map_err(|_| io::Error::other("the waiting thread panicked"))
+    }
+}
+
+/// The output of a running command, which ends when the command does.
+pub(crate) struct Output<'a> {
+    file: File,
+    waiting: &'a JoinHandle<(bool, Duration)>,
+}
+
+impl Read for Output<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            // Asked first: a command that has ended writes no more.
+            let ended = self.waiting.is_finished();
+            let read = self.file.read(buffer)?;
+            if read > 0 || ended {
+                return Ok(read);
+            }
+            thread::sleep(PAUSE);
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+    use std::process::Command;
+
     use super::Background;
 
     #[test]
-    fn the_output_of_a_command_is_kept_until_it_is_waited_for() {
-        let mut cargo = std::process::Command::new(env!("CARGO"));
-        let (name, ok, text, _) = Background::start("version", cargo.arg("--version")).finish();
-        assert_eq!((name.as_str(), ok), ("version", true));
-        assert!(text.starts_with("cargo "), "{text}");
-        let missing = Background::start("missing", &mut std::process::Command::new("/no/such/program"));
-        assert!(!missing.finish().1);
+    fn the_output_is_read_to_its_end() {
+        let mut cargo = Command::new(env!("CARGO"));
+        let running = Background::check("version", cargo.arg("--version")).started.unwrap();
+        let mut text = String::new();
+        let (ok, _) = running.follow(|mut output| output.read_to_string(&mut text).map(drop)).unwrap();
+        assert!(ok && text.starts_with("cargo ") && text.ends_with('\n'), "{text}");
+    }
+
+    #[test]
+    fn a_missing_program_is_an_error() {
+        assert!(Background::check("missing", &mut Command::new("/no/such/program")).started.is_err());
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde::Deserialize;
 
@@ -28,7 +29,9 @@ pub(crate) struct List(PathBuf);
 impl List {
     /// An empty list for the tests that `command` runs.
     pub(crate) fn of(command: &mut Command) -> Self {
-        let path = target().join("skipped.jsonl");
+        static LISTS: AtomicU32 = AtomicU32::new(0);
+        let number = LISTS.fetch_add(1, Ordering::Relaxed);
+        let path = target().join(format!("skipped.{number}.jsonl"));
         // One of a run that was stopped; there need not be one.
         let _ = fs::remove_file(&path);
         command.env(VARIABLE, &path);

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::background::Background;
+use crate::background::{Background, Output};
 use crate::counts::Counts;
 use crate::failed;
 use crate::skipped::{self, List, Skipped};
@@ -44,25 +44,43 @@ impl Steps {
         let list = List::of(command);
         let outcome = stream(command, parse, &mut self.tests);
         let took = start.elapsed();
-        let (mut ok, mut counts) = outcome.unwrap_or_else(|error| {
+        let (ok, mut counts) = outcome.unwrap_or_else(|error| {
             println!("{error}");
             (false, Counts::default())
         });
-        match list.read(&mut counts) {
-            Ok(listed) => self.tests.skipped.extend(listed),
-            Err(error) => {
-                println!("{error}");
-                ok = false;
-            }
-        }
-        self.end(name, ok, counts, took)
+        let listed = self.list(list, &mut counts);
+        self.end(name, ok && listed, counts, took)
     }
 
-    /// Waits for a command that runs beside the steps. Returns whether it succeeded.
+    /// Prints the output of a command that runs beside the steps, and waits for it. Returns whether it succeeded.
     pub(crate) fn join(&mut self, background: Background) -> bool {
-        let (name, ok, text, took) = background.finish();
-        println!("\n== {name}\n{text}");
-        self.end(&name, ok, Counts::default(), took)
+        let Background { name, parse, skipped, started } = background;
+        println!("\n== {name}");
+        let mut counts = Counts::default();
+        let finished = started.and_then(|running| {
+            let read = |output: Output<'_>| pass_through(output, parse, &mut counts, &mut self.tests);
+            running.follow(read).map_err(|error| error.to_string())
+        });
+        let (ok, took) = finished.unwrap_or_else(|error| {
+            println!("{error}");
+            (false, Duration::ZERO)
+        });
+        let listed = self.list(skipped, &mut counts);
+        self.end(&name, ok && listed, counts, took)
+    }
+
+    /// Adds the tests that a step skipped. Returns whether they could be read.
+    fn list(&mut self, skipped: List, counts: &mut Counts) -> bool {
+        match skipped.read(counts) {
+            Ok(listed) => {
+                self.tests.skipped.extend(listed);
+                true
+            }
+            Err(error) => {
+                println!("{error}");
+                false
+            }
+        }
     }
 
     fn end(&mut self, name: &str, ok: bool, mut counts: Counts, took: Duration) -> bool {

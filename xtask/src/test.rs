@@ -1,6 +1,6 @@
 //! `cargo xtask test`.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
@@ -30,7 +30,7 @@ pub(crate) fn run(scope: Scope) -> bool {
     let mut steps = Steps::default();
     // One build for all suites, beside the installation of the Python environment.
     let build = ["build", "--profile", PROFILE, "--workspace", "--lib", "--bins", "--tests", "--quiet"];
-    let build = Background::start("cargo build", cargo(&root).args(build));
+    let build = Background::check("cargo build", cargo(&root).args(build));
     // The Rust tests use the ONNX Runtime of the environment.
     let environment = match scope {
         Scope::All => match python::environment(&root) {
@@ -78,24 +78,33 @@ pub(crate) fn run(scope: Scope) -> bool {
         Err(why) => steps.fail("imports", &why),
     }
     let built = steps.join(build);
+    // Two lanes, since each has parts that use one core: the Python tests, and the others.
+    let pytest = match (scope, &environment) {
+        (Scope::All, Some(python)) => python_tests(&root, python, built, cargo, &mut steps),
+        _ => None,
+    };
+    if let (Scope::All, Some(python)) = (scope, &environment) {
+        match generate::stale(&root, python) {
+            Ok(stale) if stale.is_empty() => {}
+            Ok(stale) => {
+                steps.fail("generated files", &format!("run `cargo xtask gen`: {}", stale.join(", ")));
+            }
+            Err(why) => steps.fail("generated files", &why),
+        }
+    }
     let clippy =
         ["clippy", "--profile", PROFILE, "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"];
-    let mut clippy = cargo(&clippy);
-    if let (Scope::All, Some(python)) = (scope, &environment) {
-        if let Err(why) = extension::place(&root, PROFILE) {
-            steps.fail("onnxport-python beside its package", &why);
-        }
-        let libraries = op_sets(cargo, &mut steps);
-        // Beside pytest, whose last files keep one core.
-        let clippy = Background::start("cargo clippy", &mut clippy);
-        python_steps(&root, python, built, &libraries, &mut steps);
-        steps.join(clippy);
-    } else {
-        steps.check("cargo clippy", &mut clippy);
-    }
+    steps.check("cargo clippy", &mut cargo(&clippy));
     let tests = ["test", "--profile", PROFILE, "--workspace", "--no-fail-fast", "--quiet"];
-    steps.run("cargo test", &mut cargo(&tests), Counts::of_cargo);
+    let mut tests = cargo(&tests);
+    if pytest.is_some() {
+        tests.env("RUST_TEST_THREADS", "1");
+    }
+    steps.run("cargo test", &mut tests, Counts::of_cargo);
     examples::steps(cargo, &mut steps);
+    if let Some(pytest) = pytest {
+        steps.join(pytest);
+    }
     if let (Scope::All, Some(python)) = (scope, &environment) {
         wheel::steps(&root, python, &mut steps);
     }
@@ -123,29 +132,32 @@ fn op_sets(cargo: impl Fn(&[&str]) -> Command, steps: &mut Steps) -> OsString {
     std::env::join_paths(["aten", "torchvision"].map(build)).unwrap_or_default()
 }
 
-fn python_steps(root: &Path, python: &Path, built: bool, libraries: &OsStr, steps: &mut Steps) {
-    let module = |arguments: &[&str]| {
-        let mut command = Command::new(python);
-        let binary = target().join(PROFILE).join(format!("onnxport{}", std::env::consts::EXE_SUFFIX));
-        command.arg("-m").args(arguments).current_dir(root).env("ONNXPORT_BIN", binary);
-        command
-    };
-    match generate::stale(root, python) {
-        Ok(stale) if stale.is_empty() => {}
-        Ok(stale) => steps.fail("generated files", &format!("run `cargo xtask gen`: {}", stale.join(", "))),
-        Err(why) => steps.fail("generated files", &why),
-    }
-    if built {
-        let workers = std::thread::available_parallelism().map_or(1, usize::from).to_string();
-        let mut pytest = module(&["pytest", "-rfEs", "-p", "no:cacheprovider", "--durations=20"]);
-        // Each worker takes whole files, in the order of `tests/python/conftest.py`.
-        pytest.args(["--dist", "loadfile", "--no-loadscope-reorder", "-n"]);
-        pytest.args([&workers, "python/tests", "tests/python"]);
-        pytest.env("ONNXPORT_LOADED", libraries).env("ONNXPORT_REFERENCE", "recorded");
-        // One thread for each worker: PyTorch would start as many in each as there are cores.
-        pytest.env("OMP_NUM_THREADS", "1").envs(PLAIN);
-        steps.run("pytest", &mut pytest, Counts::of_pytest);
-    } else {
+/// Starts the Python tests.
+fn python_tests(
+    root: &Path,
+    python: &Path,
+    built: bool,
+    cargo: impl Fn(&[&str]) -> Command,
+    steps: &mut Steps,
+) -> Option<Background> {
+    if !built {
         steps.fail("pytest", "the command did not build");
+        return None;
     }
+    if let Err(why) = extension::place(root, PROFILE) {
+        steps.fail("onnxport-python beside its package", &why);
+    }
+    let libraries = op_sets(cargo, steps);
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).to_string();
+    let mut pytest = Command::new(python);
+    pytest.args(["-m", "pytest", "-rfEs", "-p", "no:cacheprovider", "--durations=20"]).current_dir(root);
+    // Each worker takes whole files, in the order of `tests/python/conftest.py`.
+    pytest.args(["--dist", "loadfile", "--no-loadscope-reorder", "-n"]);
+    pytest.args([&workers, "python/tests", "tests/python"]);
+    let binary = target().join(PROFILE).join(format!("onnxport{}", std::env::consts::EXE_SUFFIX));
+    pytest.env("ONNXPORT_BIN", binary);
+    pytest.env("ONNXPORT_LOADED", libraries).env("ONNXPORT_REFERENCE", "recorded");
+    // One thread for each worker: PyTorch would start as many in each as there are cores.
+    pytest.env("OMP_NUM_THREADS", "1").envs(PLAIN);
+    Some(Background::run("pytest", &mut pytest, Counts::of_pytest))
 }

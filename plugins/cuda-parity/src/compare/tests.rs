@@ -25,13 +25,13 @@ fn the_kernels_find_what_the_host_finds() {
 }
 
 #[test]
-fn every_kernel_compiles_for_every_generation() {
+fn every_kernel_compiles_for_the_oldest_and_a_new_generation() {
     let nvrtc = match Nvrtc::open(None) {
         Ok(nvrtc) => nvrtc,
         Err(failure) => return onnxport_harness::note(&failure.message),
     };
     for format in DType::ALL.iter().filter_map(|dtype| Format::for_type(*dtype)) {
-        for capability in [(7, 5), (8, 0), (9, 0), (10, 0)] {
+        for capability in [(7, 5), (10, 0)] {
             let source = format.source(super::THREADS);
             let ptx = nvrtc.ptx(&source, capability).unwrap_or_else(|f| panic!("{}", f.message));
             let code = nvrtc.compile(&source, capability).unwrap_or_else(|f| panic!("{}", f.message));

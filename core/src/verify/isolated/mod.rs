@@ -16,8 +16,9 @@ use super::executor::{Feed, Output};
 use crate::diagnose::Diagnostic;
 use crate::host::{Plugin, log};
 use crate::tensor::DType;
-use process::Process;
-use wire::{Request, Shape};
+pub(crate) use process::Process;
+pub(crate) use wire::Request;
+use wire::Shape;
 
 pub use serve::serve;
 

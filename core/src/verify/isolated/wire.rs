@@ -8,12 +8,14 @@ use std::path::PathBuf;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::backend::Wanted;
+
 /// A header is not longer than this.
 const MAX_HEADER: u64 = 64 << 20;
 
 /// A request to the serving process. It answers with replies, of which the last one is `Done` or `Failed`.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Request {
+pub(crate) enum Request {
     /// Open the runtime of a plugin; this comes first.
     Open {
         /// The plugin.
@@ -27,6 +29,23 @@ pub(super) enum Request {
         /// Which messages of plugins are wanted.
         level: u32,
     },
+    /// Open a backend of a plugin for a model; this comes first, instead of `Open`.
+    Backend {
+        /// The plugin.
+        id: String,
+        /// Its library; `None` where it is linked in.
+        library: Option<PathBuf>,
+        /// The user's options of the plugin.
+        settings: BTreeMap<String, String>,
+        /// The backend, by position in the plugin's table.
+        index: u32,
+        /// The model.
+        model: PathBuf,
+        /// Which messages of plugins are wanted.
+        level: u32,
+    },
+    /// Compile a region of that model. The answer is an output without a type, whose bytes are the replacement.
+    Region(Wanted),
     /// Load a model.
     Load { path: String, values: Option<Vec<String>> },
     /// Run it on these inputs, whose bytes follow.
@@ -35,8 +54,8 @@ pub(super) enum Request {
 
 /// A tensor, without its bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Shape {
-    pub(super) name: String,
+pub(crate) struct Shape {
+    pub(crate) name: String,
     /// As ONNX numbers them.
     pub(super) dtype: i32,
     pub(super) dims: Vec<i64>,

@@ -91,6 +91,8 @@ pub mod decompose;
 #[doc(hidden)]
 pub mod diff;
 #[doc(hidden)]
+pub mod dispatch;
+#[doc(hidden)]
 pub mod functions;
 pub(crate) mod graph_access;
 #[doc(hidden)]

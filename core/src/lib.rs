@@ -100,6 +100,7 @@ pub mod host;
 pub(crate) mod incoming;
 #[doc(hidden)]
 pub mod inspect;
+pub(crate) mod isolated;
 #[doc(hidden)]
 pub mod legalise;
 #[doc(hidden)]

@@ -10,6 +10,7 @@ use super::stage::Running;
 use crate::diagnose::{Code, Diagnostic};
 use crate::host::Validated;
 use crate::ir::{Model, ValueId};
+use crate::sym::Dim;
 
 impl Running<'_> {
     /// The region with its estimate; `None` for one that its nodes are faster without.
@@ -63,7 +64,7 @@ fn border_bytes(model: &Model, ports: &Ports) -> u64 {
     let bytes = |value: &ValueId| {
         let ty = &model.graph.values[*value].ty;
         let dims = ty.shape().and_then(|shape| shape.dims()).unwrap_or_default();
-        let sizes = dims.iter().map(|dim| dim.and_then(|dim| dim.as_const()).unwrap_or(1));
+        let sizes = dims.iter().map(|dim| dim.and_then(Dim::as_const).unwrap_or(1));
         let count = sizes.fold(1_u64, |all, size| all.saturating_mul(u64::try_from(size).unwrap_or(1)));
         ty.dtype().and_then(|dtype| dtype.byte_len(count)).unwrap_or(0)
     };
@@ -77,7 +78,7 @@ fn time(seconds: f64) -> String {
         s if s >= 1e-3 => (s * 1e3, "ms"),
         s => (s * 1e6, "µs"),
     };
-    let places = if number >= 9.95 || number == 0.0 { 0 } else { 1 };
+    let places = usize::from(number != 0.0 && number < 9.95);
     format!("{number:.places$} {unit}")
 }
 

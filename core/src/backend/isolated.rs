@@ -23,8 +23,9 @@ use super::stage::Running;
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::host::{Host, Plugin, Validated, log};
 use crate::ir::{BlockId, Model, NodeId, ValueId};
+use crate::isolated::Process;
+use crate::isolated::wire::{Request, Wanted};
 use crate::ops::infer;
-use crate::verify::isolated::{Process, Request};
 use crate::write::{self, WriteOptions};
 
 /// How processes of backends are started.
@@ -34,16 +35,6 @@ pub struct Isolated {
     pub command: fn() -> Result<Command, Diagnostic>,
     /// The longest that compiling a region may take.
     pub limit: Option<Duration>,
-}
-
-/// A region of a model that another process reads.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Wanted {
-    name: String,
-    /// The position of the block among those of the model.
-    block: usize,
-    /// The positions of the nodes in the block, with their operators.
-    nodes: Vec<(usize, String)>,
 }
 
 /// How a region was answered, besides its replacement.
@@ -83,7 +74,8 @@ impl Running<'_> {
         // Blobs may refer to values by name, also those of regions that are split later.
         let mut values: Vec<ValueId> = Vec::new();
         for region in &self.regions {
-            if self.backends[region.backend].entry.domain.validated() == epcontext::DOMAIN {
+            let backend = self.backends.get(region.backend);
+            if backend.is_some_and(|backend| backend.entry.domain.validated() == epcontext::DOMAIN) {
                 let nodes = region.nodes.iter().map(|node| &self.model.graph.nodes[*node]);
                 values.extend(nodes.flat_map(|node| node.outputs.iter().flatten()));
             }
@@ -165,7 +157,7 @@ impl Worker {
                 Self { process, plugin: backend.plugin, index: backend.index }
             }
         };
-        let wanted = wanted(model, copy, &compile).ok_or_else(|| unanswered("its region has no place"))?;
+        let wanted = wanted(model, copy, compile).ok_or_else(|| unanswered("its region has no place"))?;
         let mut body = Vec::new();
         let doing = format!("compiling the region `{}`", compile.name);
         let request = Request::Region(wanted);

@@ -49,7 +49,7 @@ use std::str::FromStr;
 pub use cache::{CACHE_BYTES, Cache};
 pub(crate) use call::host_table;
 pub use isolated::Isolated;
-pub(crate) use isolated::{Serving, Wanted};
+pub(crate) use isolated::Serving;
 pub use placement::{NodeRefusal, PlacedModule, PlacedNode, Placement};
 pub use profile::flaw;
 pub use report::{BackendReport, Estimate, Partitioned, RefusalReport, RegionReport, Stage};

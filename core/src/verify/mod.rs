@@ -10,7 +10,7 @@ mod expected;
 mod floor;
 mod indices;
 pub(crate) mod inputs;
-pub(crate) mod isolated;
+mod isolated;
 mod judge;
 mod made;
 mod measure;

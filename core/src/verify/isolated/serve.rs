@@ -8,10 +8,10 @@ use std::path::Path;
 use onnxport_abi::{HostRoot, PluginRoot};
 
 use super::super::executor::{Executor, Feed, Runtime, Session};
-use super::wire::{self, Reply, Request, Shape};
 use crate::backend::Serving;
 use crate::diagnose::{Code, Diagnostic, Severity};
 use crate::host::{Plugin, Source, attach, load, log, options};
+use crate::isolated::wire::{self, Reply, Request, Shape};
 use crate::tensor::DType;
 
 /// Serves the requests of the parent process until that closes its side. `linked` are the plugins of this

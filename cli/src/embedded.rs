@@ -16,7 +16,7 @@ use onnxport_report::model::{self, Form};
 use onnxport_requests::export::{Export, Purpose, Unwritten};
 use onnxport_requests::verify::InMemory;
 use onnxport_requests::writing::{Files, Writing};
-use onnxport_requests::{BindRequest, Hosted, object};
+use onnxport_requests::{BindRequest, Hosted, Progress as _, object};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -250,7 +250,9 @@ impl Exporting {
                 }
                 let prepared = export.prepare(&host, conversion, Purpose::Write(output), reading)?;
                 let progress = &mut Progress::watched(watch);
-                let unwritten = prepared.convert(&host, source, &export.levels, progress)?;
+                let isolated = export.converting.verifying.running.options.isolated(progress.restart());
+                let unwritten =
+                    prepared.isolated(isolated).convert(&host, source, &export.levels, progress)?;
                 Ok((host, unwritten))
             };
             let (converted, messages) = log::collect(|| trace::within(trace.as_ref(), work));

@@ -91,6 +91,8 @@ pub mod decompose;
 #[doc(hidden)]
 pub mod diff;
 #[doc(hidden)]
+pub mod dispatch;
+#[doc(hidden)]
 pub mod functions;
 pub(crate) mod graph_access;
 #[doc(hidden)]
@@ -98,6 +100,7 @@ pub mod host;
 pub(crate) mod incoming;
 #[doc(hidden)]
 pub mod inspect;
+pub(crate) mod isolated;
 #[doc(hidden)]
 pub mod legalise;
 #[doc(hidden)]

@@ -1348,8 +1348,9 @@ pub mod backend {
     //! its replacement.
     //!
     //! Both read the model through [`GraphHost`](crate::graph::GraphHost), with the context that they were
-    //! called with. All calls come from one thread, one at a time. Everything borrowed from the host is valid
-    //! until the plugin's next call into the host; ids are valid until `claim` or `compile` returns.
+    //! called with. All calls come from one thread, one at a time, unless a backend has the flag
+    //! [`PARALLEL`](backend_flags::PARALLEL). Everything borrowed from the host is valid until the plugin's next call into
+    //! the host; ids are valid until `claim` or `compile` returns.
 
     use crate::graph::{AttributeView, GraphContext};
     use crate::lowering::TypeRecord;
@@ -1365,7 +1366,8 @@ pub mod backend {
         /// `compile`: nodes may be renumbered in between.
         pub claim: extern "C" fn(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32,
         /// Compiles [`BackendHost::region`] for the backend at `index`: emits its replacement and calls
-        /// [`BackendHost::finish`]. Called once per region, in the order of their first nodes. Returns a
+        /// [`BackendHost::finish`]. Called once per region, in the order of their first nodes, or for several regions at
+        /// once if the backend has the flag [`PARALLEL`](backend_flags::PARALLEL). Returns a
         /// [`status`](crate::status); after `REFUSED` the region stays, and the report says so, or the host compiles what
         /// remains of it without the nodes that [`BackendHost::refuse_node`] named.
         /// Equal regions must give equal results, byte for byte.
@@ -1375,6 +1377,30 @@ pub mod backend {
         /// use the results of earlier runs. Without this function, or after anything but `OK`, it does not.
         #[slot(optional, gives = process)]
         pub environment: extern "C" fn(index: u32, out: &mut RStr<'static>) -> u32,
+        /// Estimates the cost of [`BackendHost::region`] for the backend at `index`. Called once for each region before any
+        /// is compiled; the functions of [`BackendHost`] that make something are of no use in it. The host leaves regions
+        /// that take longer than their nodes do otherwise. Without this function, or after anything but `OK`, it keeps them.
+        #[slot(optional, gives = values)]
+        pub cost: extern "C" fn(
+            index: u32,
+            host: &Table,
+            graph: &Table,
+            cx: GraphContext,
+            out: &mut CostRecord,
+        ) -> u32,
+    }
+
+    /// An estimate of [`BackendTable::cost`], in seconds: finite numbers that are not negative.
+    pub struct CostRecord {
+        /// The time that the region takes on the device, without transfers.
+        pub device: f64,
+        /// The time that its nodes take in the runtime, without the backend.
+        pub runtime: f64,
+        /// The time to enter and leave the region, whatever crosses its border.
+        pub entry: f64,
+        /// The time for each byte of an input or output to cross the border. Weights do not cross it; a dynamic dimension
+        /// counts as 1.
+        pub byte: f64,
     }
 
     /// A backend and its capabilities. Read once, when the plugin is attached.
@@ -1403,6 +1429,8 @@ pub mod backend {
         pub const SEPARATE: u32 = 1;
         /// The runtime takes one region of a model. The host keeps the one with the most nodes; others stay.
         pub const SINGLE: u32 = 2;
+        /// `compile` may be called for several regions at once, each on a thread of its own.
+        pub const PARALLEL: u32 = 4;
     }
 
     /// Operators that a backend supports, with types and ranks. An empty list of types allows all types.

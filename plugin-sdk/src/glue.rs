@@ -309,13 +309,22 @@ macro_rules! export_plugin {
                             extern "C" fn environment(i: u32, out: &mut RStr<'static>) -> u32 {
                                 $crate::environment_entry(&BACKENDS, i, out)
                             }
+                            extern "C" fn cost(
+                                i: u32,
+                                host: &Table,
+                                graph: &Table,
+                                cx: GraphContext,
+                                out: &mut $crate::abi::backend::CostRecord,
+                            ) -> u32 {
+                                $crate::cost_entry(&BACKENDS, i, host, graph, cx, out)
+                            }
                             let backends = || -> Vec<Box<dyn $crate::backend::Backend>> {
                                 vec![
                                     Box::new(<$backend>::default()),
                                     $(Box::new(<$more>::default()),)*
                                 ]
                             };
-                            Table::of($crate::backend_table(&BACKENDS, backends, claim, compile, environment))
+                            Table::of($crate::backend_table(&BACKENDS, backends, [claim, compile], environment, cost))
                         }
                     )?
                     $(

@@ -73,7 +73,7 @@ pub mod weights;
 
 pub use arg::{Arg, Axes, Axis, FromArg, GraphArg, Operand, Scalar, Str, SymInt};
 #[doc(hidden)]
-pub use backend::{BackendList, backend_table, claim_entry, compile_entry, environment_entry};
+pub use backend::{BackendList, backend_table, claim_entry, compile_entry, cost_entry, environment_entry};
 #[doc(hidden)]
 pub use build::Node;
 pub use build::{Block, NodeBuilder};

@@ -67,10 +67,11 @@ class Bench(Command):
                 library of custom operators, or `bytes=NUMBER`, `steps=NUMBER` and
                 `seconds=NUMBER` for the budgets of the evaluator; with several executors,
                 prefix it, as in `reference:bytes=NUMBER`; can be repeated.
-            isolate: Run the model in a separate process, so that a crash or hang is
-                reported and ends nothing else.
-            timeout: Time limit in seconds for loading the model and running all cases, and
-                for PyTorch to compute expected values (300 by default).
+            isolate: Run the model, and compile regions for backends, in separate processes,
+                so that a crash or hang is reported and ends nothing else.
+            timeout: Time limit in seconds for loading the model and running all cases, for
+                PyTorch to compute expected values (300 by default), and for compiling a region
+                in a separate process.
             plugin: A plugin library, or a folder of libraries with manifests; can be
                 repeated. Also read from ONNXPORT_PLUGIN_PATH.
             use: The plugin to use for an operator that several plugins lower, such as
@@ -194,10 +195,11 @@ class Bisect(Command):
                 library of custom operators, or `bytes=NUMBER`, `steps=NUMBER` and
                 `seconds=NUMBER` for the budgets of the evaluator; with several executors,
                 prefix it, as in `reference:bytes=NUMBER`; can be repeated.
-            isolate: Run the model in a separate process, so that a crash or hang is
-                reported and ends nothing else.
-            timeout: Time limit in seconds for loading the model and running all cases, and
-                for PyTorch to compute expected values (300 by default).
+            isolate: Run the model, and compile regions for backends, in separate processes,
+                so that a crash or hang is reported and ends nothing else.
+            timeout: Time limit in seconds for loading the model and running all cases, for
+                PyTorch to compute expected values (300 by default), and for compiling a region
+                in a separate process.
             plugin: A plugin library, or a folder of libraries with manifests; can be
                 repeated. Also read from ONNXPORT_PLUGIN_PATH.
             use: The plugin to use for an operator that several plugins lower, such as
@@ -469,10 +471,11 @@ class Convert(Command):
                 library of custom operators, or `bytes=NUMBER`, `steps=NUMBER` and
                 `seconds=NUMBER` for the budgets of the evaluator; with several executors,
                 prefix it, as in `reference:bytes=NUMBER`; can be repeated.
-            isolate: Run the model in a separate process, so that a crash or hang is
-                reported and ends nothing else.
-            timeout: Time limit in seconds for loading the model and running all cases, and
-                for PyTorch to compute expected values (300 by default).
+            isolate: Run the model, and compile regions for backends, in separate processes,
+                so that a crash or hang is reported and ends nothing else.
+            timeout: Time limit in seconds for loading the model and running all cases, for
+                PyTorch to compute expected values (300 by default), and for compiling a region
+                in a separate process.
             decompose: Which calls to decompose into simpler ones.
             decompositions: A file of decompositions, which take precedence over those of
                 plugins; can be repeated.
@@ -657,10 +660,11 @@ class Diff(Command):
                 library of custom operators, or `bytes=NUMBER`, `steps=NUMBER` and
                 `seconds=NUMBER` for the budgets of the evaluator; with several executors,
                 prefix it, as in `reference:bytes=NUMBER`; can be repeated.
-            isolate: Run the model in a separate process, so that a crash or hang is
-                reported and ends nothing else.
-            timeout: Time limit in seconds for loading the model and running all cases, and
-                for PyTorch to compute expected values (300 by default).
+            isolate: Run the model, and compile regions for backends, in separate processes,
+                so that a crash or hang is reported and ends nothing else.
+            timeout: Time limit in seconds for loading the model and running all cases, for
+                PyTorch to compute expected values (300 by default), and for compiling a region
+                in a separate process.
             plugin: A plugin library, or a folder of libraries with manifests; can be
                 repeated. Also read from ONNXPORT_PLUGIN_PATH.
             use: The plugin to use for an operator that several plugins lower, such as
@@ -893,10 +897,11 @@ class Legal(Command):
                 library of custom operators, or `bytes=NUMBER`, `steps=NUMBER` and
                 `seconds=NUMBER` for the budgets of the evaluator; with several executors,
                 prefix it, as in `reference:bytes=NUMBER`; can be repeated.
-            isolate: Run the model in a separate process, so that a crash or hang is
-                reported and ends nothing else.
-            timeout: Time limit in seconds for loading the model and running all cases, and
-                for PyTorch to compute expected values (300 by default).
+            isolate: Run the model, and compile regions for backends, in separate processes,
+                so that a crash or hang is reported and ends nothing else.
+            timeout: Time limit in seconds for loading the model and running all cases, for
+                PyTorch to compute expected values (300 by default), and for compiling a region
+                in a separate process.
             decompose: Which calls to decompose into simpler ones.
             decompositions: A file of decompositions, which take precedence over those of
                 plugins; can be repeated.
@@ -1036,10 +1041,11 @@ class Llm(Command):
                 library of custom operators, or `bytes=NUMBER`, `steps=NUMBER` and
                 `seconds=NUMBER` for the budgets of the evaluator; with several executors,
                 prefix it, as in `reference:bytes=NUMBER`; can be repeated.
-            isolate: Run the model in a separate process, so that a crash or hang is
-                reported and ends nothing else.
-            timeout: Time limit in seconds for loading the model and running all cases, and
-                for PyTorch to compute expected values (300 by default).
+            isolate: Run the model, and compile regions for backends, in separate processes,
+                so that a crash or hang is reported and ends nothing else.
+            timeout: Time limit in seconds for loading the model and running all cases, for
+                PyTorch to compute expected values (300 by default), and for compiling a region
+                in a separate process.
             plugin: A plugin library, or a folder of libraries with manifests; can be
                 repeated. Also read from ONNXPORT_PLUGIN_PATH.
             use: The plugin to use for an operator that several plugins lower, such as
@@ -1142,6 +1148,7 @@ class Package(Command):
         output_names: str | Sequence[str] | None = None,
         dim: str | Sequence[str] | None = None,
         buckets: str | Sequence[str] | None = None,
+        dispatch: bool | None = None,
         opset: int | None = None,
         ir_version: int | None = None,
         validate: bool | None = None,
@@ -1240,6 +1247,8 @@ class Package(Command):
             buckets: Make a variant of each model for each of these sizes of a dynamic
                 dimension, such as batch=1,8,32, and list them in variants.json; can be repeated
                 for all combinations.
+            dispatch: Also join the variants of each model into NAME.onnx, which runs the
+                variant for the sizes of its inputs and refuses others.
             opset: The ONNX opset to use.
             ir_version: The IR version to write; the lowest that the opset and the model
                 need if it is absent.
@@ -1277,10 +1286,11 @@ class Package(Command):
                 library of custom operators, or `bytes=NUMBER`, `steps=NUMBER` and
                 `seconds=NUMBER` for the budgets of the evaluator; with several executors,
                 prefix it, as in `reference:bytes=NUMBER`; can be repeated.
-            isolate: Run the model in a separate process, so that a crash or hang is
-                reported and ends nothing else.
-            timeout: Time limit in seconds for loading the model and running all cases, and
-                for PyTorch to compute expected values (300 by default).
+            isolate: Run the model, and compile regions for backends, in separate processes,
+                so that a crash or hang is reported and ends nothing else.
+            timeout: Time limit in seconds for loading the model and running all cases, for
+                PyTorch to compute expected values (300 by default), and for compiling a region
+                in a separate process.
             decompose: Which calls to decompose into simpler ones.
             decompositions: A file of decompositions, which take precedence over those of
                 plugins; can be repeated.
@@ -1751,10 +1761,11 @@ class Profile(Command):
                 library of custom operators, or `bytes=NUMBER`, `steps=NUMBER` and
                 `seconds=NUMBER` for the budgets of the evaluator; with several executors,
                 prefix it, as in `reference:bytes=NUMBER`; can be repeated.
-            isolate: Run the model in a separate process, so that a crash or hang is
-                reported and ends nothing else.
-            timeout: Time limit in seconds for loading the model and running all cases, and
-                for PyTorch to compute expected values (300 by default).
+            isolate: Run the model, and compile regions for backends, in separate processes,
+                so that a crash or hang is reported and ends nothing else.
+            timeout: Time limit in seconds for loading the model and running all cases, for
+                PyTorch to compute expected values (300 by default), and for compiling a region
+                in a separate process.
             plugin: A plugin library, or a folder of libraries with manifests; can be
                 repeated. Also read from ONNXPORT_PLUGIN_PATH.
             use: The plugin to use for an operator that several plugins lower, such as
@@ -1951,10 +1962,11 @@ class Run(Command):
                 library of custom operators, or `bytes=NUMBER`, `steps=NUMBER` and
                 `seconds=NUMBER` for the budgets of the evaluator; with several executors,
                 prefix it, as in `reference:bytes=NUMBER`; can be repeated.
-            isolate: Run the model in a separate process, so that a crash or hang is
-                reported and ends nothing else.
-            timeout: Time limit in seconds for loading the model and running all cases, and
-                for PyTorch to compute expected values (300 by default).
+            isolate: Run the model, and compile regions for backends, in separate processes,
+                so that a crash or hang is reported and ends nothing else.
+            timeout: Time limit in seconds for loading the model and running all cases, for
+                PyTorch to compute expected values (300 by default), and for compiling a region
+                in a separate process.
             plugin: A plugin library, or a folder of libraries with manifests; can be
                 repeated. Also read from ONNXPORT_PLUGIN_PATH.
             use: The plugin to use for an operator that several plugins lower, such as
@@ -2057,10 +2069,11 @@ class Verify(Command):
                 library of custom operators, or `bytes=NUMBER`, `steps=NUMBER` and
                 `seconds=NUMBER` for the budgets of the evaluator; with several executors,
                 prefix it, as in `reference:bytes=NUMBER`; can be repeated.
-            isolate: Run the model in a separate process, so that a crash or hang is
-                reported and ends nothing else.
-            timeout: Time limit in seconds for loading the model and running all cases, and
-                for PyTorch to compute expected values (300 by default).
+            isolate: Run the model, and compile regions for backends, in separate processes,
+                so that a crash or hang is reported and ends nothing else.
+            timeout: Time limit in seconds for loading the model and running all cases, for
+                PyTorch to compute expected values (300 by default), and for compiling a region
+                in a separate process.
             tolerance: How to choose tolerances for floating-point outputs: by element type,
                 or by the numerical noise of the program, measured against float64.
             rtol: Override the relative tolerance for floating-point outputs.
@@ -2317,11 +2330,11 @@ class OptimizeOptions(TypedDict, total=False):
     or `bytes=NUMBER`, `steps=NUMBER` and `seconds=NUMBER` for the budgets of the evaluator;
     with several executors, prefix it, as in `reference:bytes=NUMBER`; can be repeated."""
     isolate: bool | None
-    """Run the model in a separate process, so that a crash or hang is reported and ends nothing
-    else."""
+    """Run the model, and compile regions for backends, in separate processes, so that a crash
+    or hang is reported and ends nothing else."""
     timeout: str | float | None
-    """Time limit in seconds for loading the model and running all cases, and for PyTorch to
-    compute expected values (300 by default)."""
+    """Time limit in seconds for loading the model and running all cases, for PyTorch to compute
+    expected values (300 by default), and for compiling a region in a separate process."""
     profile: _Path | None
     """Write a trace with the time of each stage, plugin, rule and pass and the memory use to
     this file, for Perfetto or `chrome://tracing`."""

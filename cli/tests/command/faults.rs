@@ -244,6 +244,122 @@ fn a_backend_that_dies_or_hangs_says_who_it_was_and_leaves_nothing() {
     }
 }
 
+/// Converts with the backend of the plugin in a mode, into the folder `out` of `folder`.
+fn compiled(folder: &Path, mode: &str, more: &[&str]) -> Output {
+    let library = in_mode(wild(), folder, mode);
+    std::fs::create_dir_all(folder.join("out")).expect("a folder");
+    let mut command = command(folder, &["convert"]);
+    command.arg(mlp()).args(["-o", "out/model.onnx", "--no-verify", "--backend", "wild-npu"]).args(more);
+    command.arg("--plugin").arg(&library).output().expect("the binary starts")
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).expect("a folder").flatten();
+    let mut names: Vec<String> = entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_backend_that_dies_in_a_process_of_its_own_leaves_its_region() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    for (mode, more, words) in [
+        ("compile-abort", &[][..], "plugin `wild` aborted"),
+        ("compile-segfault", &[], "plugin `wild` accessed invalid memory"),
+        ("compile-exit0", &[], "called `exit`"),
+        ("compile-loop", &["--timeout", "1"], "did not finish compiling the region `wild-npu_0` within 1 s"),
+    ] {
+        let output = compiled(folder, mode, &[&["--isolate"], more].concat());
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{mode}: {said}");
+        assert!(said.contains("OP504") && said.contains("the region stays plain ONNX"), "{mode}: {said}");
+        assert!(said.contains(words), "{mode}: no `{words}` in {said}");
+        assert_eq!(files(&folder.join("out")), ["model.onnx"], "{mode}");
+    }
+    let output = compiled(folder, "compile-panic", &["--isolate"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(70), "{said}");
+    assert!(said.contains("OP802") && said.contains("out of cheese"), "{said}");
+    // Without a fault, nothing depends on the process.
+    let models = [&[][..], &["--isolate"]].map(|more| {
+        let output = compiled(folder, "fine", more);
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(files(&folder.join("out")).len(), 2);
+        std::fs::read(folder.join("out/model.onnx")).expect("a model")
+    });
+    assert_eq!(models[0], models[1]);
+}
+
+#[test]
+fn a_full_disk_leaves_nothing_half_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    for (mode, kilobytes, exit, code, left) in [
+        // The blob does not fit where it is kept meanwhile: the region stays.
+        ("fine", 1024, 0, "OP504", &["model.onnx"][..]),
+        // It fits into memory, but not beside the model, nor into the cache.
+        ("small", 512, 5, "OP610", &[]),
+    ] {
+        let library = in_mode(wild(), folder, mode);
+        let (out, scratch) = (folder.join(format!("{mode}-out")), folder.join(format!("{mode}-scratch")));
+        std::fs::create_dir_all(&out).expect("a folder");
+        std::fs::create_dir_all(&scratch).expect("a folder");
+        let inner = command(folder, &["convert"]);
+        let mut limited = std::process::Command::new("bash");
+        limited.current_dir(folder).env("TMPDIR", &scratch);
+        limited.args(["-c", &format!("ulimit -f {kilobytes} && exec \"$@\""), "bash"]);
+        limited
+            .arg(inner.get_program())
+            .args(inner.get_args())
+            .arg(mlp())
+            .arg("-o")
+            .arg(out.join("model.onnx"));
+        limited.args(["--no-verify", "--backend", "wild-npu", "--blobs", "file", "--plugin"]).arg(&library);
+        limited.arg("--backend-cache").arg(scratch.join("cache"));
+        let output = limited.output().expect("bash starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(exit), "{mode}: {said}");
+        assert!(said.contains(code) && said.contains("File too large"), "{mode}: {said}");
+        assert_eq!(files(&out), left, "{mode}");
+        let kept: Vec<String> = files(&scratch).into_iter().filter(|name| name != "cache").collect();
+        assert!(kept.is_empty(), "{mode}: {kept:?}");
+        if scratch.join("cache").exists() {
+            assert!(files(&scratch.join("cache")).is_empty(), "{mode}: {:?}", files(&scratch.join("cache")));
+        }
+    }
+}
+
+#[test]
+fn blobs_of_another_driver_or_damaged_ones_are_refused_at_load() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let output = compiled(folder, "fine", &["--blobs", "file"]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let load = |mode: &str| {
+        let library = in_mode(wild(), folder, mode);
+        let mut command = command(folder, &["run", "out/model.onnx", "--random", "--executor", "reference"]);
+        let output = command.arg("--plugin").arg(&library).output().expect("the binary starts");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert!(!load("fine").contains("OP509"), "it fits: {}", load("fine"));
+    let said = load("driver8");
+    assert!(said.contains("OP509") && said.contains("were compiled for `SDK 3.1, driver 7`"), "{said}");
+    assert!(said.contains("here it is `SDK 3.1, driver 8`"), "{said}");
+    let names = files(&folder.join("out"));
+    let blob = names.iter().find(|name| name.ends_with(".bin")).expect("a blob");
+    let blob = folder.join("out").join(blob);
+    let bytes = std::fs::read(&blob).expect("bytes");
+    let mut other = bytes.clone();
+    other[0] ^= 1;
+    std::fs::write(&blob, &other).expect("it is written");
+    assert!(load("fine").contains("has other contents"), "{}", load("fine"));
+    std::fs::write(&blob, &bytes[1..]).expect("it is written");
+    assert!(load("fine").contains("bytes instead of"), "{}", load("fine"));
+    std::fs::remove_file(&blob).expect("it is removed");
+    assert!(load("fine").contains("cannot be read"), "{}", load("fine"));
+}
+
 #[test]
 fn another_machines_library_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -86,6 +86,7 @@ impl Backends {
                 .as_ref()
                 .map(|folder| Cache { folder: folder.clone(), budget: self.backend_cache_budget.0 }),
             dry_run: false,
+            isolated: None,
         }
     }
 }

@@ -121,7 +121,9 @@ impl ConvertRequest {
             Some(path) => Purpose::Write(Some(path)),
             None => Purpose::Show,
         };
+        let running = &self.export.converting.verifying.running;
         let prepared = self.export.prepare(host, conversion, purpose, reading)?;
+        let prepared = prepared.isolated(running.options.isolated(progress.restart()));
         let Some(path) = &self.output else { return self.show(host, prepared) };
         let source = self.program.display().to_string();
         let unwritten = prepared.convert(host, source, &self.export.levels, progress)?;

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use clap::Args;
-use onnxport_core::backend::BackendOptions;
+use onnxport_core::backend::{BackendOptions, Isolated};
 use onnxport_core::diagnose::{Code, Diagnostic, Report};
 use onnxport_core::inspect::WeightTable;
 use onnxport_core::lower::LowerOptions;
@@ -152,6 +152,13 @@ pub struct Prepared {
 }
 
 impl Prepared {
+    /// This, with backends in processes of their own.
+    #[must_use]
+    pub fn isolated(mut self, isolated: Option<Isolated>) -> Self {
+        self.options.backend.isolated = isolated;
+        self
+    }
+
     /// Converts the program; `source` is its name, and `levels` apply to the diagnostics.
     ///
     /// # Errors

@@ -231,6 +231,7 @@ impl OptimizeRequest {
         let options = OptimiseOptions { separate: self.places.refers(), ..options };
         let backend = BackendOptions {
             dry_run: self.explain_partition,
+            isolated: self.holding.running.options.isolated(progress.restart()),
             ..self.backends.options(self.output.as_deref())
         };
         let backend = match backend.blobs {

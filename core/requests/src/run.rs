@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use onnxport_core::Host;
+use onnxport_core::backend::check_compiled;
 use onnxport_core::diagnose::{Diagnostic, Report};
 use onnxport_core::run::{self, Draw, Run};
 use schemars::JsonSchema;
@@ -75,6 +76,7 @@ impl Request for RunRequest {
         progress.stage("reading the inputs");
         let given = self.given.read()?;
         let draw = self.random.then_some(Draw { seed: self.seed });
+        check_compiled(host, &self.model)?;
         let runtime = self.running.open(host, progress.restart())?;
         progress.stage("running the model");
         let deadline =

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use onnxport_core::Host;
+use onnxport_core::backend::Isolated;
 use onnxport_core::diagnose::{Code, Diagnostic};
 use onnxport_core::verify::{self, Against, Case, Executor, Isolation, Options, Runtime, Verification};
 use schemars::JsonSchema;
@@ -46,11 +47,12 @@ pub struct RuntimeOptions {
     /// `reference:bytes=NUMBER`; can be repeated
     #[arg(long, value_name = "NAME=VALUE")]
     pub executor_option: Vec<NameValue>,
-    /// Run the model in a separate process, so that a crash or hang is reported and ends nothing else
+    /// Run the model, and compile regions for backends, in separate processes, so that a crash or hang is reported and ends
+    /// nothing else
     #[arg(long)]
     pub isolate: bool,
-    /// Time limit in seconds for loading the model and running all cases, and for PyTorch to compute expected values
-    /// (300 by default)
+    /// Time limit in seconds for loading the model and running all cases, for PyTorch to compute expected values (300 by
+    /// default), and for compiling a region in a separate process
     #[arg(long, value_name = "SECONDS")]
     pub timeout: Option<Seconds>,
 }
@@ -75,6 +77,11 @@ impl RuntimeOptions {
     /// only its own process is ended.
     pub fn deadline(&self) -> Option<Duration> {
         self.limit().filter(|_| !self.isolate)
+    }
+
+    /// How backends are started if they are isolated, by `restart`.
+    pub fn isolated(&self, restart: Restart) -> Option<Isolated> {
+        self.isolate.then(|| Isolated { command: restart, limit: self.limit() })
     }
 
     /// These with `more` options of the runtime.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use onnxport_core::backend::check_compiled;
 use onnxport_core::bisect::{Found, Options as SearchOptions, Reference, bisect as search};
 use onnxport_core::diagnose::{Code, Diagnostic, Report};
 use onnxport_core::taps::Recorded;
@@ -236,6 +237,7 @@ fn verify(
     against.exact = request.tolerance == From::Auto;
     against.step(&signature);
     against.fit(&signature)?;
+    check_compiled(host, &request.model)?;
     let runtimes = request.runtime.open_all(host, &request.executor, progress.restart())?;
     let comparer = comparer(request, host)?;
     let options = Options {

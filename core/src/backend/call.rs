@@ -79,6 +79,8 @@ pub(super) struct Compile {
     pub(super) broken: Option<String>,
     /// Why the backend refuses the call.
     pub(super) refusal: Option<Refusal>,
+    /// Whether a blob could not be kept, which `refusal` says.
+    is_full: bool,
     /// The nodes because of which it does, with reasons.
     pub(super) refused: FxHashMap<NodeId, String>,
     /// The region's inputs and weights.
@@ -144,19 +146,30 @@ fn with_compile(cx: GraphContext, body: impl FnOnce(&mut Access<'_>, &mut Compil
     })
 }
 
-/// Calls the backend with `model` and the state of the call. Returns its status and its message.
+/// Calls `function` of the backend's table with `model` and the state of the call. Returns its status and the state.
 pub(super) fn run(
     model: &Model,
     call: Call,
-    function: extern "C" fn(u32, &Table, &Table, GraphContext) -> u32,
     backend: &Selected,
     task: &'static str,
+    function: impl FnOnce(&Table, &Table, GraphContext) -> u32,
 ) -> (u32, Call) {
     let mut frame = Frame::new(Access::read(model), call);
     let cx = frame.context();
     let site = Site { plugin: backend.plugin_id, task, subject: backend.entry.id.validated() };
-    let status = cross(site, || function(backend.index, &host_table(), &graph_access::host_table(), cx));
+    let status = cross(site, || function(&host_table(), &graph_access::host_table(), cx));
     (status, frame.state)
+}
+
+/// Has the backend compile a region.
+pub(super) fn compile(model: &Model, compile: Box<Compile>, backend: &Selected) -> (u32, Box<Compile>) {
+    let asked = run(model, Call::Compile(compile), backend, "compiling", |host, graph, cx| {
+        (backend.table.compile)(backend.index, host, graph, cx)
+    });
+    match asked {
+        (status, Call::Compile(compile)) => (status, compile),
+        (_, Call::Claim(_)) => (status::INVALID, Box::default()),
+    }
 }
 
 /// Returns the value that a plugin handed over, or a sentence that says how it breaks the contract.
@@ -271,6 +284,7 @@ extern "C" fn blob(cx: GraphContext, blob: u32, bytes: RSlice<'_, u8>) -> u32 {
         if let Err(error) = compile.blobs.entry(blob).or_default().write(bytes.get().ok()?) {
             let message = format!("a blob cannot be kept: {error}");
             compile.refusal = Some(Refusal { code: String::new(), message, help: String::new() });
+            compile.is_full = true;
             refused = true;
         }
         Some(())
@@ -315,6 +329,8 @@ extern "C" fn refuse(cx: GraphContext, code: RStr<'_>, message: RStr<'_>, help: 
         let refusal = Some(Refusal { code, message, help });
         match call {
             Call::Claim(claim) => claim.refusal = refusal,
+            // The plugin refuses because the host did, which has the better reason.
+            Call::Compile(compile) if compile.is_full => {}
             Call::Compile(compile) => compile.refusal = refusal,
         }
         Some(())

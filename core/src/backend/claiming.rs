@@ -35,7 +35,9 @@ impl Running<'_> {
             return;
         }
         let call = Call::Claim(Box::new(Claim::from_offered(offered)));
-        let (answer, call) = call::run(self.model, call, backend.table.claim, &backend, "claiming");
+        let (answer, call) = call::run(self.model, call, &backend, "claiming", |host, graph, cx| {
+            (backend.table.claim)(backend.index, host, graph, cx)
+        });
         let Call::Claim(mut claim) = call else { return };
         if let Some(problem) = claim.broken.take() {
             let message =
@@ -122,15 +124,7 @@ impl Running<'_> {
                 all.push((block, nodes));
             }
         }
-        if backend.entry.flags & backend_flags::SINGLE != 0 {
-            self.keep_largest(position, &mut all);
-        }
-        let count = all.len();
-        for (number, (block, nodes)) in all.into_iter().enumerate() {
-            self.taken.extend(nodes.iter().copied());
-            let name = format!("{}_{number}", backend.entry.id.validated());
-            self.regions.push(Region { name, backend: position, block, nodes, splits: 0 });
-        }
+        let count = self.take(position, all, 0);
         if count == 0 {
             let message =
                 format!("the backend `{}` takes nothing of this model", backend.entry.id.validated());
@@ -139,17 +133,46 @@ impl Running<'_> {
         }
     }
 
+    /// Adds regions of a backend: all that are worth it, or the largest of these for a runtime that takes one. Returns how
+    /// many there are.
+    pub(super) fn take(
+        &mut self,
+        position: usize,
+        formed: Vec<(BlockId, Vec<NodeId>)>,
+        splits: u32,
+    ) -> usize {
+        let entry = self.backends[position].entry;
+        let known = self.regions.iter().filter(|known| known.backend == position).count();
+        let mut worth: Vec<Region> = Vec::new();
+        for (block, nodes) in formed {
+            let name = format!("{}_{}", entry.id.validated(), known + worth.len());
+            let region = Region { name, backend: position, block, nodes, splits, estimate: None };
+            worth.extend(self.estimated(region));
+        }
+        if entry.flags & backend_flags::SINGLE != 0 {
+            self.keep_largest(position, &mut worth);
+        }
+        let count = worth.len();
+        for (number, region) in worth.into_iter().enumerate() {
+            self.taken.extend(region.nodes.iter().copied());
+            let name = format!("{}_{}", entry.id.validated(), known + number);
+            self.regions.push(Region { name, ..region });
+        }
+        count
+    }
+
     /// Keeps the region with the most nodes, the first of equal ones.
-    pub(super) fn keep_largest(&mut self, position: usize, all: &mut Vec<(BlockId, Vec<NodeId>)>) {
-        let nodes = |index: &usize| all.get(*index).map_or(0, |(_, nodes)| nodes.len());
+    fn keep_largest(&mut self, position: usize, all: &mut Vec<Region>) {
+        let nodes = |index: &usize| all.get(*index).map_or(0, |region| region.nodes.len());
         let Some(largest) = (0..all.len()).rev().max_by_key(nodes) else { return };
         let kept = all.swap_remove(largest);
         let why = "its runtime takes one region of a model, and another one has more nodes";
-        for (_, nodes) in std::mem::replace(all, vec![kept]) {
-            self.leave(position, &nodes, Stage::Partition, why);
+        for region in std::mem::replace(all, vec![kept]) {
+            self.leave(position, &region.nodes, Stage::Partition, why);
         }
     }
 
+    /// Records why `nodes` stay as they are.
     pub(super) fn leave(&mut self, position: usize, nodes: &[NodeId], stage: Stage, why: &str) {
         for node in nodes {
             self.refusals[position].add(self.model, *node, stage, why);

@@ -3,31 +3,57 @@
 use onnxport_abi::status;
 use rustc_hash::FxHashMap;
 
-use onnxport_abi::RStr;
 use sha2::{Digest, Sha256};
 
 use super::blob;
 use super::cache::Found;
-use super::call::{self, Call, Compile};
+use super::call::{self, Compile};
 use super::epcontext;
+use super::isolated::Told;
 use super::key;
 use super::order;
 use super::region::{Ports, Region};
 use super::replace::{self, Replaced};
-use super::report::RegionReport;
+use super::report::{RegionReport, Stage};
 use super::saved;
 use super::select::Selected;
 use super::stage::Running;
-use crate::diagnose::{Code, Diagnostic, OriginId, Severity};
-use crate::host::{Site, Validated, cross};
+use super::stamp;
+use crate::diagnose::{Code, Diagnostic, OriginId, Report, Severity};
+use crate::host::{Validated, log};
 use crate::ir::{BlockId, NodeId, OpsetImport};
 use crate::tensor::MappedFile;
 use crate::tidy;
 use crate::write;
 
+/// A region that is to be compiled.
+pub(super) struct Work {
+    pub(super) region: Region,
+    report: RegionReport,
+    key: Option<String>,
+    pub(super) state: State,
+}
+
+/// How far a region is.
+pub(super) enum State {
+    /// An earlier run compiled it.
+    Cached(Box<Compile>),
+    /// Its backend is to be asked.
+    Open(Box<Compile>),
+    /// Its backend answered with a status; the messages are those of the plugin meanwhile.
+    Asked((u32, Box<Compile>), Vec<Diagnostic>),
+    /// The process of its backend answered.
+    Told(Box<Told>, Vec<Diagnostic>),
+    /// The process of its backend did not answer.
+    Lost(Diagnostic),
+}
+
 impl Running<'_> {
     /// Compiles and replaces every region.
-    pub(super) fn compile(&mut self) {
+    ///
+    /// # Errors
+    /// If backends are to be isolated, and the model cannot be written for their processes.
+    pub(super) fn compile(&mut self) -> Result<(), Report> {
         let mut places: FxHashMap<NodeId, usize> = FxHashMap::default();
         for area in self.areas.values() {
             places.extend(area.flow.nodes.iter().enumerate().map(|(place, node)| (*node, place)));
@@ -36,19 +62,25 @@ impl Running<'_> {
         if self.options.cache.is_some() {
             self.identities = self.backends.iter().map(|backend| self.identity(backend)).collect();
         }
+        let copy = self.copy()?;
         let mut changed: Vec<BlockId> = Vec::new();
         let mut next = 0;
         // Splitting a region adds others behind it.
-        while let Some(region) = self.regions.get(next).cloned() {
-            next += 1;
-            let replaced = self.compile_region(&region);
-            let Some(replaced) = replaced else { continue };
-            let place = region.nodes.first().and_then(|node| places.get(node)).copied().unwrap_or(0);
-            places.extend(replaced.nodes.iter().map(|node| (*node, place)));
-            changed.push(region.block);
+        while next < self.regions.len() {
+            let regions: Vec<Region> = self.regions.iter().skip(next).cloned().collect();
+            next += regions.len();
+            let mut works: Vec<Work> = regions.into_iter().map(|region| self.work(region)).collect();
+            self.ask_ahead(&mut works, copy.as_ref());
+            for work in works {
+                let (block, first) = (work.region.block, work.region.nodes.first().copied());
+                let Some(replaced) = self.compile_region(work) else { continue };
+                let place = first.and_then(|node| places.get(&node)).copied().unwrap_or(0);
+                places.extend(replaced.nodes.iter().map(|node| (*node, place)));
+                changed.push(block);
+            }
         }
         if self.diagnostics.iter().any(|d| d.severity == Severity::Error) {
-            return;
+            return Ok(());
         }
         changed.sort_unstable();
         changed.dedup();
@@ -59,10 +91,12 @@ impl Running<'_> {
             // Removes weights that went into blobs.
             tidy::model(self.model);
         }
+        self.stamp();
+        Ok(())
     }
 
-    /// Fixes the names of the values at the borders of regions, from the number `first` on, that become `EPContext` nodes, whose blobs may refer to them. Other
-    /// nodes refer to values by position, and leave names to the writer.
+    /// Fixes the names of the values at the borders of regions, from the number `first` on, that become `EPContext` nodes,
+    /// whose blobs may refer to them. Other nodes refer to values by position, and leave names to the writer.
     fn settle_names(&mut self, first: usize) {
         let mut values = Vec::new();
         for region in self.regions.iter().skip(first) {
@@ -78,15 +112,7 @@ impl Running<'_> {
 
     /// Identifies the code of a backend, and states its environment; `None` if it does not want its results kept.
     fn identity(&self, backend: &Selected) -> Option<(String, String)> {
-        let mut text = RStr::from_str("");
-        let site = Site {
-            plugin: backend.plugin_id,
-            task: "stating its environment",
-            subject: backend.entry.id.validated(),
-        };
-        let environment = backend.table.environment?;
-        let answer = cross(site, || environment(backend.index, &mut text));
-        let environment = text.get().ok().filter(|_| answer == status::OK)?.to_owned();
+        let environment = stamp::environment(backend)?;
         let plugin = self.host.plugins.get(backend.plugin)?;
         // A plugin under development changes without a new version.
         let library = match &plugin.library {
@@ -96,25 +122,47 @@ impl Running<'_> {
         Some((format!("{} {library} {:?}", plugin.version, plugin.given), environment))
     }
 
-    fn compile_region(&mut self, region: &Region) -> Option<Replaced> {
+    /// Looks for the region in the user's cache.
+    fn work(&mut self, region: Region) -> Work {
         let backend = self.backends[region.backend];
         let ports = region.ports(&self.model.graph, &self.returned);
-        let mut report = self.describe(region, &ports);
+        let report = self.describe(&region, &ports);
+        let domain = backend.entry.domain.validated().to_owned();
+        let key = self.key(&region, &ports);
+        let empty =
+            |ports| Compile::for_region(region.name.clone(), domain.clone(), region.nodes.clone(), ports);
+        let found = key.as_deref().and_then(|key| self.cached(key, empty(ports.clone())));
+        let state = found.map_or_else(|| State::Open(Box::new(empty(ports))), State::Cached);
+        Work { region, report, key, state }
+    }
+
+    fn compile_region(&mut self, work: Work) -> Option<Replaced> {
+        let Work { region, mut report, key, state } = work;
+        let region = &region;
+        let backend = self.backends[region.backend];
         if self.host.quarantine.skips(backend.plugin) {
             self.reports.push(None);
             return None;
         }
-        let domain = backend.entry.domain.validated().to_owned();
-        let key = self.key(region, &ports);
-        let empty =
-            |ports| Compile::for_region(region.name.clone(), domain.clone(), region.nodes.clone(), ports);
-        if let Some(compile) = key.as_deref().and_then(|key| self.cached(key, empty(ports.clone()))) {
-            report.cached = true;
-            return self.replace(region, *compile, report);
-        }
-        let call = Call::Compile(Box::new(empty(ports)));
-        let (answer, call) = call::run(self.model, call, backend.table.compile, &backend, "compiling");
-        let Call::Compile(mut compile) = call else { return None };
+        let (answer, mut compile) = match state {
+            State::Cached(compile) => {
+                report.cached = true;
+                return self.replace(region, *compile, report);
+            }
+            State::Asked(answer, messages) => {
+                log::hand_back(messages);
+                answer
+            }
+            State::Told(told, messages) => {
+                log::hand_back(messages);
+                match told.read(self.model) {
+                    Ok(answer) => answer,
+                    Err(problem) => return self.lose(region, &problem),
+                }
+            }
+            State::Lost(problem) => return self.lose(region, &problem),
+            State::Open(compile) => call::compile(self.model, compile, &backend),
+        };
         let at = self.origin(region);
         if compile.broken.is_none() && answer != status::OK {
             let refusal = compile.refusal.take();
@@ -150,6 +198,19 @@ impl Running<'_> {
             self.report(&backend, Diagnostic::warning(Code::BACKEND_CACHE, message), at);
         }
         replaced
+    }
+
+    /// Leaves a region whose process ended, or did not answer.
+    fn lose(&mut self, region: &Region, problem: &Diagnostic) -> Option<Replaced> {
+        self.reports.push(None);
+        self.leave(region.backend, &region.nodes, Stage::Compile, &problem.message);
+        let backend = self.backends[region.backend];
+        let (id, name, why) = (backend.entry.id.validated(), &region.name, &problem.message);
+        let message = format!("the backend `{id}` did not compile the region `{name}`: {why}");
+        let help = "the region stays plain ONNX";
+        let at = self.origin(region);
+        self.report(&backend, Diagnostic::warning(Code::BACKEND_REFUSED, message).help(help), at);
+        None
     }
 
     fn origin(&self, region: &Region) -> Option<OriginId> {

@@ -11,6 +11,8 @@
 //!
 //! The result depends only on the order of backends, claims and nodes: equal models give equal results.
 
+#[allow(clippy::indexing_slicing, reason = "numbers of backends, in tables made for exactly these")]
+mod asking;
 mod blob;
 mod cache;
 mod call;
@@ -21,7 +23,10 @@ mod compiling;
 #[allow(clippy::indexing_slicing, reason = "numbers of nodes and backends, in tables made for exactly these")]
 mod convexity;
 mod epcontext;
+#[allow(clippy::indexing_slicing, reason = "numbers of backends, in tables made for exactly these")]
+mod estimating;
 mod flow;
+mod isolated;
 mod key;
 #[allow(clippy::indexing_slicing, reason = "numbers of nodes and backends, in tables made for exactly these")]
 mod order;
@@ -37,15 +42,19 @@ mod select;
 #[allow(clippy::indexing_slicing, reason = "numbers of backends, in tables made for exactly these")]
 mod splitting;
 mod stage;
+mod stamp;
 
 use std::str::FromStr;
 
 pub use cache::{CACHE_BYTES, Cache};
 pub(crate) use call::host_table;
+pub use isolated::Isolated;
+pub(crate) use isolated::Serving;
 pub use placement::{NodeRefusal, PlacedModule, PlacedNode, Placement};
 pub use profile::flaw;
-pub use report::{BackendReport, Partitioned, RefusalReport, RegionReport, Stage};
+pub use report::{BackendReport, Estimate, Partitioned, RefusalReport, RegionReport, Stage};
 pub use stage::{Backed, run};
+pub use stamp::check_compiled;
 
 /// Under [`Blobs::Auto`], the size in bytes up to which blobs are attributes of their nodes. A model is
 /// read into memory as a whole, so larger ones are better off in a file.
@@ -88,4 +97,6 @@ pub struct BackendOptions {
     pub cache: Option<Cache>,
     /// Form regions, but compile none.
     pub dry_run: bool,
+    /// How backends are started that compile in processes of their own; `None` for those in this one.
+    pub isolated: Option<Isolated>,
 }

@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
+use super::report::Estimate;
 use crate::ir::{BlockId, Def, Graph, NodeId, ValueId};
 
 /// Nodes of one block to be compiled together.
@@ -17,6 +18,8 @@ pub(super) struct Region {
     pub(super) nodes: Vec<NodeId>,
     /// How often a region was split to get this one.
     pub(super) splits: u32,
+    /// Its estimated cost, if the backend states one.
+    pub(super) estimate: Option<Estimate>,
 }
 
 /// The values that a region exchanges with the rest of the model.

@@ -58,6 +58,22 @@ pub struct RegionReport {
     pub blob_bytes: u64,
     /// Its files beside the model.
     pub files: Vec<String>,
+    /// Its estimated cost, if the backend states one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<Estimate>,
+}
+
+/// The cost of a region, as its backend estimates it.
+#[derive(Clone, Copy, Debug, JsonSchema, PartialEq, Serialize)]
+pub struct Estimate {
+    /// The seconds that it takes on the device.
+    pub device: f64,
+    /// The seconds that its border takes: to enter and leave it, and to transfer its inputs and outputs.
+    pub border: f64,
+    /// The bytes of its inputs and outputs; a dynamic dimension counts as 1.
+    pub border_bytes: u64,
+    /// The seconds that its nodes take in the runtime.
+    pub runtime: f64,
 }
 
 /// Nodes of one operator that are in no region, for one reason.
@@ -85,6 +101,8 @@ pub enum Stage {
     Claim,
     /// The host, while it formed regions.
     Partition,
+    /// The host, by the backend's estimate of its region.
+    Cost,
     /// The backend, while it compiled the region.
     Compile,
 }

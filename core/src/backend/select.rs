@@ -54,6 +54,17 @@ pub(super) fn select(host: &Host, ids: &[String]) -> Result<Vec<Selected>, Repor
     Err(Report { diagnostics: problems, ..Report::default() })
 }
 
+/// The backend at `index` of a plugin on its own.
+pub(super) fn at(plugin: &crate::host::Plugin, index: u32) -> Option<Selected> {
+    all_of(0, plugin).nth(index as usize)
+}
+
+/// The backend `id` of a plugin of `host`.
+pub(super) fn find(host: &Host, plugin: &str, id: &str) -> Option<Selected> {
+    let of = host.plugins.iter().enumerate().find(|(_, of)| of.id == plugin)?;
+    all_of(of.0, of.1).find(|backend| backend.entry.id.validated() == id)
+}
+
 fn all_of(plugin: usize, of: &crate::host::Plugin) -> impl Iterator<Item = Selected> {
     let plugin_id = of.id;
     of.backend.into_iter().flat_map(move |table| {

@@ -9,7 +9,6 @@ use super::partition::{Group, Partition};
 use super::region::Region;
 use super::report::Stage;
 use super::stage::Running;
-use crate::host::Validated;
 use crate::ir::NodeId;
 
 /// How often a region and its parts are split. Each time costs the backend a compilation.
@@ -25,8 +24,7 @@ impl Running<'_> {
         why: &str,
     ) -> usize {
         let entry = self.backends[region.backend].entry;
-        let (merge, single) =
-            (entry.flags & backend_flags::SEPARATE == 0, entry.flags & backend_flags::SINGLE != 0);
+        let merge = entry.flags & backend_flags::SEPARATE == 0;
         let is_final = refused.is_empty() || region.splits >= MAX_SPLITS || !merge;
         let own: FxHashSet<NodeId> = region.nodes.iter().copied().collect();
         let mut together: Vec<Vec<NodeId>> = Vec::new();
@@ -62,17 +60,7 @@ impl Running<'_> {
                 parts.push((region.block, nodes));
             }
         }
-        if single {
-            self.keep_largest(region.backend, &mut parts);
-        }
-        let known = self.regions.iter().filter(|known| known.backend == region.backend).count();
-        let count = parts.len();
-        for (number, (block, nodes)) in parts.into_iter().enumerate() {
-            let name = format!("{}_{}", entry.id.validated(), known + number);
-            let splits = region.splits + 1;
-            self.regions.push(Region { name, backend: region.backend, block, nodes, splits });
-        }
-        count
+        self.take(region.backend, parts, region.splits + 1)
     }
 
     /// The regions that the nodes `rest` of `region` form. No path leaves `region` and returns, so that others do not matter.

@@ -40,7 +40,7 @@ pub fn run(host: &Host, model: &mut Model, options: &BackendOptions) -> Result<B
         stage.claim(position);
     }
     if !options.dry_run {
-        stage.compile();
+        stage.compile()?;
     }
     let backed = stage.finish();
     let mut diagnostics = backed.diagnostics;
@@ -138,6 +138,7 @@ impl<'a> Running<'a> {
             cached: false,
             blob_bytes: 0,
             files: Vec::new(),
+            estimate: region.estimate,
         }
     }
 

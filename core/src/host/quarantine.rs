@@ -38,6 +38,11 @@ impl Quarantine {
         self.skipped().entry(plugin).or_insert(0);
     }
 
+    /// Whether calls must not go to the plugin.
+    pub(crate) fn holds(&self, plugin: usize) -> bool {
+        self.skipped().contains_key(&plugin)
+    }
+
     /// Whether a call must not go to the plugin; counts the call.
     pub(crate) fn skips(&self, plugin: usize) -> bool {
         let mut skipped = self.skipped();

@@ -233,6 +233,7 @@ static inline int onnxport_has(const onnxport_table *table, const uint64_t *prin
 #define ONNXPORT_BACKEND_INTERFACE "backend/1"
 #define ONNXPORT_BACKEND_BACKEND_FLAGS_SEPARATE ((uint32_t)(1))
 #define ONNXPORT_BACKEND_BACKEND_FLAGS_SINGLE ((uint32_t)(2))
+#define ONNXPORT_BACKEND_BACKEND_FLAGS_PARALLEL ((uint32_t)(4))
 #define ONNXPORT_BACKEND_LAYOUT_ANY ((uint32_t)(0))
 #define ONNXPORT_BACKEND_LAYOUT_CHANNELS_FIRST ((uint32_t)(1))
 #define ONNXPORT_BACKEND_LAYOUT_CHANNELS_LAST ((uint32_t)(2))
@@ -509,12 +510,14 @@ enum {
     UINT64_C(0xf3dfd233169aedb7), /* 1.0 claim */ \
     UINT64_C(0x248db0e0a8d899c6), /* 1.0 compile */ \
     UINT64_C(0xf8a43f7f05fd6fed), /* 1.0 environment */ \
+    UINT64_C(0xa587c46fe86b2157), /* 1.0 cost */ \
 }
 enum {
     ONNXPORT_BACKEND_TABLE_ENTRIES,
     ONNXPORT_BACKEND_TABLE_CLAIM,
     ONNXPORT_BACKEND_TABLE_COMPILE,
     ONNXPORT_BACKEND_TABLE_ENVIRONMENT,
+    ONNXPORT_BACKEND_TABLE_COST,
     ONNXPORT_BACKEND_TABLE_FIELDS
 };
 
@@ -622,6 +625,7 @@ typedef struct onnxport_compare_pair_record onnxport_compare_pair_record;
 typedef struct onnxport_compare_metrics_record onnxport_compare_metrics_record;
 typedef struct onnxport_compare_spread_record onnxport_compare_spread_record;
 typedef struct onnxport_backend_table onnxport_backend_table;
+typedef struct onnxport_backend_cost_record onnxport_backend_cost_record;
 typedef struct onnxport_backend_entry onnxport_backend_entry;
 typedef struct onnxport_backend_op_record onnxport_backend_op_record;
 typedef struct onnxport_backend_region_view onnxport_backend_region_view;
@@ -1798,7 +1802,8 @@ struct onnxport_backend_table {
      * Answers OK, REFUSED, PANICKED, INVALID. */
     uint32_t (*claim)(uint32_t index, const onnxport_table *host, const onnxport_table *graph, onnxport_graph_context cx);
     /* Compiles `BackendHost::region` for the backend at `index`: emits its replacement and calls
-     * `BackendHost::finish`. Called once per region, in the order of their first nodes. Returns a
+     * `BackendHost::finish`. Called once per region, in the order of their first nodes, or for several regions at
+     * once if the backend has the flag `PARALLEL`(backend_flags::PARALLEL). Returns a
      * `status`(crate::status); after `REFUSED` the region stays, and the report says so, or the host compiles what
      * remains of it without the nodes that `BackendHost::refuse_node` named.
      * Equal regions must give equal results, byte for byte.
@@ -1815,6 +1820,27 @@ struct onnxport_backend_table {
      * Takes: nothing borrowed. Gives: the value stays valid for the rest of the process.
      * Answers OK, REFUSED, PANICKED, INVALID. */
     uint32_t (*environment)(uint32_t index, onnxport_str *out);
+    /* Estimates the cost of `BackendHost::region` for the backend at `index`. Called once for each region before any
+     * is compiled; the functions of `BackendHost` that make something are of no use in it. The host leaves regions
+     * that take longer than their nodes do otherwise. Without this function, or after anything but `OK`, it keeps them.
+     * Since contract 1.0; optional: null, or beyond the fields of the envelope, where it is not provided.
+     * Thread: the one of the conversion.
+     * Takes: arguments are borrowed until the call returns. Gives: plain values, the caller's own.
+     * Answers OK, REFUSED, PANICKED, INVALID. */
+    uint32_t (*cost)(uint32_t index, const onnxport_table *host, const onnxport_table *graph, onnxport_graph_context cx, onnxport_backend_cost_record *out);
+};
+
+/* An estimate of `BackendTable::cost`, in seconds: finite numbers that are not negative. */
+struct onnxport_backend_cost_record {
+    /* The time that the region takes on the device, without transfers. */
+    double device;
+    /* The time that its nodes take in the runtime, without the backend. */
+    double runtime;
+    /* The time to enter and leave the region, whatever crosses its border. */
+    double entry;
+    /* The time for each byte of an input or output to cross the border. Weights do not cross it; a dynamic dimension
+     * counts as 1. */
+    double byte;
 };
 
 /* A backend and its capabilities. Read once, when the plugin is attached. */

@@ -7,8 +7,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use onnxport_abi::{RSlice, RStr};
 
-use super::{Backend, Claim, Region};
-use crate::abi::backend::{BackendEntry, BackendHost, BackendTable};
+use super::{Backend, Claim, Cost, Region};
+use crate::abi::backend::{BackendEntry, BackendHost, BackendTable, CostRecord};
 use crate::abi::graph::GraphContext;
 use crate::abi::{Table, status};
 use crate::{GraphSession, GraphView, Res, panic};
@@ -22,15 +22,16 @@ type Entry = extern "C" fn(u32, &Table, &Table, GraphContext) -> u32;
 pub fn backend_table(
     list: &'static BackendList,
     backends: impl FnOnce() -> Vec<Box<dyn Backend>>,
-    claim: Entry,
-    compile: Entry,
+    [claim, compile]: [Entry; 2],
     environment: extern "C" fn(u32, &mut RStr<'static>) -> u32,
+    cost: extern "C" fn(u32, &Table, &Table, GraphContext, &mut CostRecord) -> u32,
 ) -> &'static BackendTable {
     let (table, _) = list.get_or_init(|| {
         let backends = backends();
         let entries: Vec<BackendEntry> = backends.iter().map(|b| b.profile().leak()).collect();
         let entries = RSlice::from_slice(Vec::leak(entries));
-        (BackendTable { entries, claim, compile, environment: Some(environment) }, backends)
+        let (environment, cost) = (Some(environment), Some(cost));
+        (BackendTable { entries, claim, compile, environment, cost }, backends)
     });
     table
 }
@@ -45,6 +46,23 @@ pub fn compile_entry(list: &BackendList, index: u32, host: &Table, graph: &Table
     run(list, index, host, graph, cx, |backend, entry, host, graph| {
         // Entries are made of texts that live as long as the process.
         backend.compile(&mut Region::new(host, cx, graph, entry.domain.lent())?)
+    })
+}
+
+/// Estimates the cost of a region of the backend at `index`.
+pub fn cost_entry(
+    list: &BackendList,
+    index: u32,
+    host: &Table,
+    graph: &Table,
+    cx: GraphContext,
+    out: &mut CostRecord,
+) -> u32 {
+    run(list, index, host, graph, cx, |backend, entry, host, graph| {
+        let region = Region::new(host, cx, graph, entry.domain.lent())?;
+        let Cost { device, runtime, entry, byte } = backend.cost(&region).ok_or("it states no cost")?;
+        *out = CostRecord { device, runtime, entry, byte };
+        Ok(())
     })
 }
 

@@ -34,7 +34,7 @@ mod region;
 pub use claim::Claim;
 pub use emit::Emit;
 #[doc(hidden)]
-pub use glue::{BackendList, backend_table, claim_entry, compile_entry, environment_entry};
+pub use glue::{BackendList, backend_table, claim_entry, compile_entry, cost_entry, environment_entry};
 pub use profile::{Layout, Op, Profile};
 pub use region::{Blob, Port, Region};
 
@@ -64,4 +64,24 @@ pub trait Backend: Send + Sync + 'static {
     fn environment(&self) -> Option<String> {
         None
     }
+
+    /// Estimates the cost of a region that was claimed. The host leaves the region as it is if it takes longer than its nodes
+    /// do otherwise; `None` keeps it.
+    fn cost(&self, region: &Region<'_>) -> Option<Cost> {
+        let _ = region;
+        None
+    }
+}
+
+/// The estimated cost of a region, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cost {
+    /// The time that the region takes on the device, without transfers.
+    pub device: f64,
+    /// The time that its nodes take in the runtime, without the backend.
+    pub runtime: f64,
+    /// The time to enter and leave the region, whatever crosses its border.
+    pub entry: f64,
+    /// The time for each byte of an input or output to cross the border; a dynamic dimension counts as 1.
+    pub byte: f64,
 }

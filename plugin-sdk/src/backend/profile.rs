@@ -72,6 +72,12 @@ impl Profile {
         Self { flags: self.flags | backend_flags::SINGLE, ..self }
     }
 
+    /// [`Backend::compile`](super::Backend::compile) may be called for several regions at once, each on a thread of its own.
+    #[must_use]
+    pub fn parallel(self) -> Self {
+        Self { flags: self.flags | backend_flags::PARALLEL, ..self }
+    }
+
     /// Adds operators. Where several cover a node, one is enough.
     #[must_use]
     pub fn op(mut self, op: Op) -> Self {

@@ -109,6 +109,43 @@ def test_variants_share_their_data_and_agree_with_the_module(programs):
         np.testing.assert_allclose(result, expected.numpy(), rtol=1e-4, atol=1e-5)
 
 
+def test_one_model_runs_the_variant_of_its_sizes_and_refuses_others(programs):
+    model, head, folder = programs
+    out = folder / "out"
+    archives = (folder / "model.pt2", folder / "head.pt2")
+    buckets = ("--buckets", "batch=1,4", "--buckets", "length=8,2")
+    reported("package", *archives, "-o", out, *buckets, "--dispatch", "--no-verify")
+    for name in ("model", "head"):
+        onnx.checker.check_model(str(out / f"{name}.onnx"), full_check=True)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(out / "model.onnx", options)
+    for batch, length in ((1, 8), (4, 2), (4, 8), (1, 2)):
+        ids, scale = torch.randint(0, 64, (batch, length)), torch.rand(batch)
+        (result,) = session.run(None, {"ids": ids.numpy(), "scale": scale.numpy()})
+        with torch.no_grad():
+            expected = model(ids, scale)
+        np.testing.assert_allclose(result, expected.numpy(), rtol=1e-4, atol=1e-5)
+    for batch, length, scales in ((3, 8, 3), (1, 3, 1), (4, 8, 1)):
+        feeds = {"ids": np.zeros((batch, length), np.int64), "scale": np.ones(scales, np.float32)}
+        with pytest.raises(Exception, match="no variant for these sizes: ids:0,ids:1,scale:0 must"):
+            session.run(None, feeds)
+    session = onnxruntime.InferenceSession(out / "head.onnx", options)
+    x = torch.rand(4, 48)
+    np.testing.assert_allclose(session.run(None, {"x": x.numpy()})[0], head(x), rtol=1e-5)
+    # The table is there once, and nothing is beside the variants and their data.
+    graph = onnx.load(out / "model.onnx", load_external_data=False).graph
+    stored = [one for one in graph.initializer if one.dims == [64, 48]]
+    assert len(stored) == 1
+    assert {"model.onnx", "head.onnx"} < set(contents(out))
+
+
+def test_variants_need_sizes(programs):
+    _, _, folder = programs
+    command = ("package", folder / "head.pt2", "-o", folder / "out", "--dispatch")
+    assert "--buckets" in json.dumps(reported(*command, code=2))
+
+
 def test_a_package_is_the_same_again(programs):
     *_, folder = programs
     for name in ("first", "second"):

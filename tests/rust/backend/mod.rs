@@ -8,6 +8,7 @@
 
 mod blobs;
 mod cache;
+mod costs;
 mod plugin;
 mod raw;
 

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use onnxport_sdk::backend::{Backend, Claim, Op, Port, Profile, Region};
+use onnxport_sdk::backend::{Backend, Claim, Cost, Op, Port, Profile, Region};
 use onnxport_sdk::{DType, Dim, NodeRef, Res, op};
 
 const DOMAIN: &str = "test.npu";
@@ -105,6 +105,70 @@ impl Backend for Single {
     fn compile(&self, region: &mut Region<'_>) -> Res<()> {
         let made = compile(region)?;
         region.replace(&made)
+    }
+}
+
+/// Compiles several regions at once, and waits for company.
+#[derive(Default)]
+pub(crate) struct Parallel;
+
+/// How many regions [`Parallel`] compiles now, and how many it did at most.
+pub(crate) static COMPANY: (AtomicUsize, AtomicUsize) = (AtomicUsize::new(0), AtomicUsize::new(0));
+
+impl Backend for Parallel {
+    fn profile(&self) -> Profile {
+        profile("parallel").parallel()
+    }
+
+    fn compile(&self, region: &mut Region<'_>) -> Res<()> {
+        let here = COMPANY.0.fetch_add(1, Ordering::SeqCst) + 1;
+        COMPANY.1.fetch_max(here, Ordering::SeqCst);
+        let start = std::time::Instant::now();
+        while COMPANY.1.load(Ordering::SeqCst) < 2 && start.elapsed().as_millis() < 500 {
+            std::thread::yield_now();
+        }
+        let made = compile(region);
+        COMPANY.0.fetch_sub(1, Ordering::SeqCst);
+        region.replace(&made?)
+    }
+}
+
+/// Is three times as fast, but takes as long as four nodes to enter.
+#[derive(Default)]
+pub(crate) struct Distant;
+
+impl Backend for Distant {
+    fn profile(&self) -> Profile {
+        profile("distant")
+    }
+
+    fn compile(&self, region: &mut Region<'_>) -> Res<()> {
+        let made = compile(region)?;
+        region.replace(&made)
+    }
+
+    fn cost(&self, region: &Region<'_>) -> Option<Cost> {
+        let nodes = region.nodes().len() as f64;
+        Some(Cost { device: nodes * 1e-6, runtime: nodes * 3e-6, entry: 3e-6, byte: 5e-8 })
+    }
+}
+
+/// Does not know how long anything takes.
+#[derive(Default)]
+pub(crate) struct Lost;
+
+impl Backend for Lost {
+    fn profile(&self) -> Profile {
+        profile("lost")
+    }
+
+    fn compile(&self, region: &mut Region<'_>) -> Res<()> {
+        let made = compile(region)?;
+        region.replace(&made)
+    }
+
+    fn cost(&self, _: &Region<'_>) -> Option<Cost> {
+        Some(Cost { device: f64::NAN, runtime: 1.0, entry: 0.0, byte: 0.0 })
     }
 }
 
@@ -288,6 +352,9 @@ onnxport_sdk::export_plugin! {
     backend: Pairs,
     backend: Single,
     backend: Kept,
+    backend: Parallel,
+    backend: Distant,
+    backend: Lost,
     backend: Nothing,
     backend: Together,
     backend: Backwards,

@@ -64,6 +64,7 @@ static TABLE: BackendTable = BackendTable {
     claim,
     compile,
     environment: None,
+    cost: None,
 };
 
 pub(crate) static ROOT: PluginRoot = PluginRoot { query, attach };

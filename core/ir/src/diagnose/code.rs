@@ -180,6 +180,8 @@ codes! {
     BACKEND_LIMIT = "OP507";
     /// A compiled region cannot be kept in the cache, or one that was kept is damaged.
     BACKEND_CACHE = "OP508";
+    /// Compiled regions of a model do not fit: a file is missing or differs, or they were compiled for another environment.
+    BACKEND_STALE = "OP509";
     /// The output cannot be written.
     WRITE_IO = "OP601";
     /// The model does not fit the format: over 2 GiB without external data.

@@ -2,18 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use onnxport_core::ConvertOptions;
 use onnxport_core::diagnose::{Code, Diagnostic};
+use onnxport_core::dispatch;
 use onnxport_core::lower::{self, DimName};
 use onnxport_core::program::Program;
 use onnxport_core::sizes::{self, AxisSize};
 use onnxport_core::verify::{Port, Signature, State};
+use onnxport_core::write::UnpublishedPackage;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::PackagedModel;
 use crate::value::as_text;
 use crate::verifying::{Checked, is_judged};
 
@@ -228,4 +231,23 @@ pub(super) fn manifest(buckets: &[Bucket], data: &[String], variants: &[Listed])
         buckets.iter().map(|bucket| (bucket.name.as_str(), bucket.sizes.as_slice())).collect();
     let document = json!({ "format": FORMAT, "buckets": sizes, "data": data, "variants": variants });
     format!("{document:#}\n")
+}
+
+/// The variants of each model as one: the name of its file, and its bytes.
+///
+/// # Errors
+/// Those of [`dispatch::join`].
+pub(super) fn dispatchers(
+    records: &[PackagedModel],
+    staged: &UnpublishedPackage,
+) -> Result<Vec<(String, Vec<u8>)>, Diagnostic> {
+    let mut variants: BTreeMap<&str, Vec<PathBuf>> = BTreeMap::new();
+    for (record, path) in records.iter().zip(staged.models()) {
+        variants.entry(&record.base).or_default().push(path);
+    }
+    let join = |(base, paths): (&str, Vec<PathBuf>)| {
+        let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
+        Ok((format!("{base}.onnx"), dispatch::join(&paths)?))
+    };
+    variants.into_iter().filter(|(_, paths)| paths.len() > 1).map(join).collect()
 }

@@ -35,6 +35,7 @@ use crate::axes::{Axis, PortNames};
 use crate::converting::Converting;
 use crate::export::Plan;
 use crate::levels::{Levels, has_error};
+use crate::object::needs;
 use crate::profiling::Profiling;
 use crate::progress::Progress;
 use crate::value::Parsed;
@@ -66,6 +67,10 @@ pub struct PackageRequest {
     /// variants.json; can be repeated for all combinations
     #[arg(long, value_name = "DIM=SIZES")]
     pub buckets: Vec<Bucket>,
+    /// Also join the variants of each model into NAME.onnx, which runs the variant for the sizes of its inputs and refuses
+    /// others
+    #[arg(long, requires = "buckets")]
+    pub dispatch: bool,
     /// The conversion.
     #[command(flatten)]
     #[serde(flatten)]
@@ -224,6 +229,11 @@ impl PackageRequest {
             let data: Vec<String> = staged.data().map(|path| path.display().to_string()).collect();
             let manifest = buckets::manifest(&self.buckets, &data, &listed);
             staged.add(buckets::MANIFEST, manifest.as_bytes())?;
+            if self.dispatch {
+                for (name, bytes) in buckets::dispatchers(&records, &staged)? {
+                    staged.add(&name, &bytes)?;
+                }
+            }
         }
         let passed = records.iter().all(|record| record.checked.passed());
         let done = match passed {
@@ -416,6 +426,7 @@ impl Request for PackageRequest {
         self.levels.check()?;
         self.converting.check()?;
         naming::check(self)?;
+        needs("buckets", !self.buckets.is_empty(), &[("dispatch", self.dispatch)])?;
         buckets::check(&self.buckets)
     }
 

@@ -1,12 +1,10 @@
 //! Runtimes in processes of their own: a crash, a hang or a kill there is a diagnostic here.
 //!
 //! A process serves one session. It is this program again, which [`serve`]s: it attaches the one plugin that is asked for,
-//! and does through its standard streams what an executor in this process would do. [`wire`] is what they say to each
-//! other. A session whose process ended starts another one when it is run again.
+//! and does through its standard streams what an executor in this process would do. A session whose process ended starts
+//! another one when it is run again.
 
-mod process;
 mod serve;
-mod wire;
 
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
@@ -15,9 +13,9 @@ use std::time::Duration;
 use super::executor::{Feed, Output};
 use crate::diagnose::Diagnostic;
 use crate::host::{Plugin, log};
+use crate::isolated::Process;
+use crate::isolated::wire::{Request, Shape};
 use crate::tensor::DType;
-use process::Process;
-use wire::{Request, Shape};
 
 pub use serve::serve;
 

@@ -8,9 +8,10 @@ use std::path::Path;
 use onnxport_abi::{HostRoot, PluginRoot};
 
 use super::super::executor::{Executor, Feed, Runtime, Session};
-use super::wire::{self, Reply, Request, Shape};
+use crate::backend::Serving;
 use crate::diagnose::{Code, Diagnostic, Severity};
 use crate::host::{Plugin, Source, attach, load, log, options};
+use crate::isolated::wire::{self, Reply, Request, Shape};
 use crate::tensor::DType;
 
 /// Serves the requests of the parent process until that closes its side. `linked` are the plugins of this
@@ -23,6 +24,17 @@ pub fn serve(linked: &[&'static PluginRoot], root: &'static HostRoot) -> Result<
     let mut to = answers().map_err(|error| broken(&error))?;
     ends_with_parent();
     let Some(first) = wire::header(&mut from).map_err(|error| broken(&error))? else { return Ok(()) };
+    if let Request::Backend { id, library, settings, index, model, level } = first {
+        log::show_level(level);
+        let opened = told(&mut to, || {
+            let plugin = plugin(&id, library.as_deref(), &settings, linked, root)?;
+            Serving::open(&plugin, index, &model)
+        })?;
+        return match opened {
+            Ok(serving) => regions(serving, &mut from, &mut to),
+            Err(problem) => refuse(&mut to, &problem),
+        };
+    }
     let opened = told(&mut to, || opened(first, linked, root))?;
     let runtime = match opened {
         Ok(runtime) => runtime,
@@ -36,7 +48,9 @@ pub fn serve(linked: &[&'static PluginRoot], root: &'static HostRoot) -> Result<
     let mut session: Option<Session<'_>> = None;
     while let Some(request) = wire::header(&mut from).map_err(|error| broken(&error))? {
         let answer = match request {
-            Request::Open { .. } => Err(Diagnostic::error(Code::INTERNAL, "a runtime is open already")),
+            Request::Open { .. } | Request::Backend { .. } | Request::Region(_) => {
+                Err(Diagnostic::error(Code::INTERNAL, "a runtime is open already"))
+            }
             Request::Load { path, values } => {
                 let path = Path::new(&path);
                 let loaded = told(&mut to, || match &values {
@@ -58,6 +72,27 @@ pub fn serve(linked: &[&'static PluginRoot], root: &'static HostRoot) -> Result<
         match answer {
             Ok(()) => done(&mut to, String::new())?,
             Err(problem) => refuse(&mut to, &problem)?,
+        }
+    }
+    Ok(())
+}
+
+/// Compiles the regions that the parent process asks for.
+fn regions(mut serving: Serving, from: &mut dyn Read, to: &mut dyn Write) -> Result<(), Diagnostic> {
+    done(to, String::new())?;
+    while let Some(request) = wire::header(from).map_err(|error| broken(&error))? {
+        let Request::Region(wanted) = request else {
+            refuse(to, &Diagnostic::error(Code::INTERNAL, "a backend is open"))?;
+            continue;
+        };
+        match told(to, || serving.compile(wanted))? {
+            Ok((body, text)) => {
+                let bytes = body.len() as u64;
+                let shape = Shape { name: String::new(), dtype: 0, dims: Vec::new(), bytes };
+                answer(to, &Reply::Output(shape), &[&body])?;
+                done(to, text)?;
+            }
+            Err(problem) => refuse(to, &problem)?,
         }
     }
     Ok(())

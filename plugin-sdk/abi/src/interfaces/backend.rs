@@ -6,8 +6,9 @@
 //! its replacement.
 //!
 //! Both read the model through [`GraphHost`](crate::graph::GraphHost), with the context that they were
-//! called with. All calls come from one thread, one at a time. Everything borrowed from the host is valid
-//! until the plugin's next call into the host; ids are valid until `claim` or `compile` returns.
+//! called with. All calls come from one thread, one at a time, unless a backend has the flag
+//! [`PARALLEL`](backend_flags::PARALLEL). Everything borrowed from the host is valid until the plugin's next call into
+//! the host; ids are valid until `claim` or `compile` returns.
 // Generated from plugin-sdk/abi/contract.rs by `cargo xtask gen contract`. Do not edit.
 
 use crate::graph::AttributeView;
@@ -39,7 +40,8 @@ pub struct BackendTable {
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`INVALID`](crate::status::INVALID).
     pub claim: extern "C" fn(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32,
     /// Compiles [`BackendHost::region`] for the backend at `index`: emits its replacement and calls
-    /// [`BackendHost::finish`]. Called once per region, in the order of their first nodes. Returns a
+    /// [`BackendHost::finish`]. Called once per region, in the order of their first nodes, or for several regions at
+    /// once if the backend has the flag [`PARALLEL`](backend_flags::PARALLEL). Returns a
     /// [`status`](crate::status); after `REFUSED` the region stays, and the report says so, or the host compiles what
     /// remains of it without the nodes that [`BackendHost::refuse_node`] named.
     /// Equal regions must give equal results, byte for byte.
@@ -59,9 +61,36 @@ pub struct BackendTable {
     /// - Gives: the value stays valid for the rest of the process.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`INVALID`](crate::status::INVALID).
     pub environment: Option<extern "C" fn(index: u32, out: &mut RStr<'static>) -> u32>,
+    /// Estimates the cost of [`BackendHost::region`] for the backend at `index`. Called once for each region before any
+    /// is compiled; the functions of [`BackendHost`] that make something are of no use in it. The host leaves regions
+    /// that take longer than their nodes do otherwise. Without this function, or after anything but `OK`, it keeps them.
+    ///
+    /// - Since contract 1.0; `None` where it is not provided.
+    /// - Thread: the one of the conversion.
+    /// - Takes: arguments are borrowed until the call returns.
+    /// - Gives: plain values, the caller's own.
+    /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`INVALID`](crate::status::INVALID).
+    pub cost: Option<
+        extern "C" fn(index: u32, host: &Table, graph: &Table, cx: GraphContext, out: &mut CostRecord) -> u32,
+    >,
 }
 
 crate::table::interface!(BackendTable, INTERFACE, base: 3);
+
+/// An estimate of [`BackendTable::cost`], in seconds: finite numbers that are not negative.
+#[repr(C)]
+#[derive(Clone, Copy, StableAbi)]
+pub struct CostRecord {
+    /// The time that the region takes on the device, without transfers.
+    pub device: f64,
+    /// The time that its nodes take in the runtime, without the backend.
+    pub runtime: f64,
+    /// The time to enter and leave the region, whatever crosses its border.
+    pub entry: f64,
+    /// The time for each byte of an input or output to cross the border. Weights do not cross it; a dynamic dimension
+    /// counts as 1.
+    pub byte: f64,
+}
 
 /// A backend and its capabilities. Read once, when the plugin is attached.
 #[repr(C)]
@@ -91,6 +120,8 @@ pub mod backend_flags {
     pub const SEPARATE: u32 = 1;
     /// The runtime takes one region of a model. The host keeps the one with the most nodes; others stay.
     pub const SINGLE: u32 = 2;
+    /// `compile` may be called for several regions at once, each on a thread of its own.
+    pub const PARALLEL: u32 = 4;
 }
 
 /// Operators that a backend supports, with types and ranks. An empty list of types allows all types.

@@ -555,6 +555,17 @@ pub(crate) fn structs() -> Vec<Struct> {
                 ("claim", offset_of!(onnxport_abi::backend::BackendTable, claim)),
                 ("compile", offset_of!(onnxport_abi::backend::BackendTable, compile)),
                 ("environment", offset_of!(onnxport_abi::backend::BackendTable, environment)),
+                ("cost", offset_of!(onnxport_abi::backend::BackendTable, cost)),
+            ],
+        },
+        Struct {
+            name: "onnxport_backend_cost_record",
+            size: size_of::<onnxport_abi::backend::CostRecord>(),
+            fields: vec![
+                ("device", offset_of!(onnxport_abi::backend::CostRecord, device)),
+                ("runtime", offset_of!(onnxport_abi::backend::CostRecord, runtime)),
+                ("entry", offset_of!(onnxport_abi::backend::CostRecord, entry)),
+                ("byte", offset_of!(onnxport_abi::backend::CostRecord, byte)),
             ],
         },
         Struct {
@@ -908,6 +919,7 @@ pub(crate) fn tables() -> Vec<Table> {
             bytes: size_of::<onnxport_abi::backend::BackendTable>(),
             read: super::read::<onnxport_abi::backend::BackendTable>,
             since: vec![
+                Version { major: 1, minor: 0 },
                 Version { major: 1, minor: 0 },
                 Version { major: 1, minor: 0 },
                 Version { major: 1, minor: 0 },

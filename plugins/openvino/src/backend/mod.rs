@@ -119,13 +119,13 @@ impl Backend for Compiler {
     }
 }
 
-/// The processor's model and instructions, on which blobs for a CPU depend.
+/// The processor's instructions, on which blobs for a CPU depend.
 fn processor() -> Option<String> {
     let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
     let lines = text.split("\n\n").next()?.lines();
     let is_stated = |line: &&str| {
         let name = line.split(':').next().unwrap_or_default().trim();
-        ["model name", "flags", "Features", "CPU implementer", "CPU part"].contains(&name)
+        ["flags", "Features", "CPU implementer", "CPU part"].contains(&name)
     };
     let stated: Vec<&str> = lines.filter(is_stated).collect();
     (!stated.is_empty()).then(|| stated.join("; "))

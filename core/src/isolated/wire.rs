@@ -13,7 +13,7 @@ const MAX_HEADER: u64 = 64 << 20;
 
 /// A request to the serving process. It answers with replies, of which the last one is `Done` or `Failed`.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Request {
+pub(crate) enum Request {
     /// Open the runtime of a plugin; this comes first.
     Open {
         /// The plugin.
@@ -27,26 +27,53 @@ pub(super) enum Request {
         /// Which messages of plugins are wanted.
         level: u32,
     },
+    /// Open a backend of a plugin for a model; this comes first, instead of `Open`.
+    Backend {
+        /// The plugin.
+        id: String,
+        /// Its library; `None` where it is linked in.
+        library: Option<PathBuf>,
+        /// The user's options of the plugin.
+        settings: BTreeMap<String, String>,
+        /// The backend, by position in the plugin's table.
+        index: u32,
+        /// The model.
+        model: PathBuf,
+        /// Which messages of plugins are wanted.
+        level: u32,
+    },
+    /// Compile a region of that model. The answer is an output without a type, whose bytes are the replacement.
+    Region(Wanted),
     /// Load a model.
     Load { path: String, values: Option<Vec<String>> },
     /// Run it on these inputs, whose bytes follow.
     Run { feeds: Vec<Shape> },
 }
 
+/// A region of a model that another process reads.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Wanted {
+    pub(crate) name: String,
+    /// The position of the block among those of the model.
+    pub(crate) block: usize,
+    /// The positions of the nodes in the block, with their operators.
+    pub(crate) nodes: Vec<(usize, String)>,
+}
+
 /// A tensor, without its bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Shape {
-    pub(super) name: String,
+pub(crate) struct Shape {
+    pub(crate) name: String,
     /// As ONNX numbers them.
-    pub(super) dtype: i32,
-    pub(super) dims: Vec<i64>,
+    pub(crate) dtype: i32,
+    pub(crate) dims: Vec<i64>,
     /// How many bytes follow.
-    pub(super) bytes: u64,
+    pub(crate) bytes: u64,
 }
 
 /// A reply of the serving process.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Reply {
+pub(crate) enum Reply {
     /// An output, whose bytes follow.
     Output(Shape),
     /// A message of the plugin.
@@ -58,7 +85,7 @@ pub(super) enum Reply {
 }
 
 /// Writes a header and the parts that it lists.
-pub(super) fn write(out: &mut dyn Write, header: &impl Serialize, parts: &[&[u8]]) -> io::Result<()> {
+pub(crate) fn write(out: &mut dyn Write, header: &impl Serialize, parts: &[&[u8]]) -> io::Result<()> {
     let text = serde_json::to_vec(header)?;
     out.write_all(&(text.len() as u64).to_le_bytes())?;
     out.write_all(&text)?;
@@ -69,7 +96,7 @@ pub(super) fn write(out: &mut dyn Write, header: &impl Serialize, parts: &[&[u8]
 }
 
 /// Reads a header; `None` where the other side has ended between two of them.
-pub(super) fn header<T: DeserializeOwned>(from: &mut dyn Read) -> io::Result<Option<T>> {
+pub(crate) fn header<T: DeserializeOwned>(from: &mut dyn Read) -> io::Result<Option<T>> {
     let mut length = [0; 8];
     match from.read_exact(&mut length) {
         Ok(()) => {}
@@ -84,7 +111,7 @@ pub(super) fn header<T: DeserializeOwned>(from: &mut dyn Read) -> io::Result<Opt
 }
 
 /// Reads exactly `length` bytes; room is made as they come.
-pub(super) fn bytes(from: &mut dyn Read, length: u64) -> io::Result<Vec<u8>> {
+pub(crate) fn bytes(from: &mut dyn Read, length: u64) -> io::Result<Vec<u8>> {
     let mut out = Vec::new();
     from.take(length).read_to_end(&mut out)?;
     if out.len() as u64 == length { Ok(out) } else { Err(io::ErrorKind::UnexpectedEof.into()) }

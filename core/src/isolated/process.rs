@@ -18,13 +18,13 @@ const WORDS: u64 = 64 << 10;
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Takes an output and its bytes.
-pub(super) type Take<'a> = dyn FnMut(&Shape, &[u8]) + 'a;
+pub(crate) type Take<'a> = dyn FnMut(&Shape, &[u8]) + 'a;
 
 /// A reply of the process with its bytes, or the reason why there is none.
 type Answer = io::Result<Option<(Reply, Vec<u8>)>>;
 
 /// A process that serves.
-pub(super) struct Process {
+pub(crate) struct Process {
     child: Child,
     input: Option<ChildStdin>,
     answers: Receiver<Answer>,
@@ -39,7 +39,7 @@ pub(super) struct Process {
 
 impl Process {
     /// Starts `command` for the runtime called `name` of the plugin `id`.
-    pub(super) fn start(
+    pub(crate) fn start(
         mut command: Command,
         name: &'static str,
         id: &'static str,
@@ -72,7 +72,7 @@ impl Process {
     }
 
     /// Whether it has neither failed to answer nor been given up.
-    pub(super) fn is_alive(&self) -> bool {
+    pub(crate) fn is_alive(&self) -> bool {
         self.alive
     }
 
@@ -80,7 +80,7 @@ impl Process {
     ///
     /// # Errors
     /// The runtime's refusal; `OP705` where it does not answer in time, `OP708` where its process ends.
-    pub(super) fn ask(
+    pub(crate) fn ask(
         &mut self,
         request: &Request,
         parts: &[&[u8]],

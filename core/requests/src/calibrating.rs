@@ -3,12 +3,17 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use onnxport_core::calibrate::{CalibrateOptions, Method};
-use onnxport_core::diagnose::Diagnostic;
+use onnxport_core::calibrate::{CalibrateOptions, Calibration, Method, calibrate};
+use onnxport_core::diagnose::{Diagnostic, Report};
+use onnxport_core::legalise::Target;
+use onnxport_core::trace::stage;
+use onnxport_core::{Host, Model};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::object::{needs, wrong};
+use crate::progress::Progress;
+use crate::runtime::Running;
 use crate::value::Parsed;
 
 /// The smallest signal-to-noise ratio of an output in decibels, unless another one is given.
@@ -28,9 +33,9 @@ pub struct Calibrating {
     /// [default: min-max]
     #[arg(long, value_name = "METHOD", requires = "calibrate")]
     pub calibrate_method: Option<Parsed<Method>>,
-    /// Correct biases by the mean error of rounded weights
+    /// Do not correct biases by the mean error of rounded weights
     #[arg(long, requires = "calibrate")]
-    pub correct_biases: bool,
+    pub keep_biases: bool,
     /// Also measure the error of the outputs with each single layer quantized
     #[arg(long, requires = "calibrate")]
     pub sensitivity: bool,
@@ -51,10 +56,10 @@ impl Calibrating {
     /// # Errors
     /// `OP001`.
     pub fn check(&self, target: Option<&str>, others: &[(&str, bool)]) -> Result<(), Diagnostic> {
-        let Self { calibrate: _, calibrate_method, correct_biases, sensitivity, min_sqnr } = self;
+        let Self { calibrate: _, calibrate_method, keep_biases, sensitivity, min_sqnr } = self;
         let given = [
             ("calibrate_method", calibrate_method.is_some()),
-            ("correct_biases", *correct_biases),
+            ("keep_biases", *keep_biases),
             ("sensitivity", *sensitivity),
             ("min_sqnr", min_sqnr.is_some()),
         ];
@@ -69,11 +74,36 @@ impl Calibrating {
         }
     }
 
+    /// Quantizes a model in memory, if requested, with the runtime of `running`. The stages of `progress` are those of the
+    /// command.
+    ///
+    /// # Errors
+    /// Those of [`calibrate`], and of opening the runtime.
+    pub fn apply(
+        &self,
+        host: &Host,
+        model: &mut Model,
+        target: &Target,
+        running: &Running,
+        progress: &mut dyn Progress,
+    ) -> Result<Option<(Calibration, Vec<Diagnostic>)>, Report> {
+        if !self.is_requested() {
+            return Ok(None);
+        }
+        progress.stage("calibrating");
+        let _stage = stage("calibrate");
+        let runtime = running.open(host, progress.restart())?;
+        let limit = running.options.deadline();
+        let _deadline = progress.deadline(limit, runtime.name(), "running the samples")?;
+        let go_on = &mut || progress.go_on();
+        calibrate(model, target, &runtime, &self.calibrate, &self.options(), go_on).map(Some)
+    }
+
     /// The options.
-    pub fn options(&self) -> CalibrateOptions {
+    fn options(&self) -> CalibrateOptions {
         CalibrateOptions {
             method: self.calibrate_method.as_ref().map(|method| method.value).unwrap_or_default(),
-            correct_biases: self.correct_biases,
+            correct_biases: !self.keep_biases,
             sensitivity: self.sensitivity,
             min_sqnr: self.min_sqnr.unwrap_or(MIN_SQNR),
         }

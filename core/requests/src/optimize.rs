@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use onnxport_core::backend::{BackendOptions, Blobs, Partitioned};
-use onnxport_core::calibrate::{Calibration, calibrate};
+use onnxport_core::calibrate::Calibration;
 use onnxport_core::diagnose::{Code, Diagnostic, Report};
 use onnxport_core::legalise::Legalised;
 use onnxport_core::optimise::{Matched, OptimiseOptions, Optimised, OptimizePipeline, Rewritten};
@@ -258,24 +258,10 @@ impl OptimizeRequest {
         let rewritten = pipeline.run_with_backends(host, model, &options, &target, &backend)?;
         let Rewritten { mut model, optimised, legalised, partitioned, mut diagnostics } = rewritten;
         progress.go_on()?;
-        let calibration = match self.calibrating.is_requested() {
-            true => {
-                progress.stage("calibrating");
-                let _stage = stage("calibrate");
-                let running = self.holding.running.clone();
-                let runtime = running.open(host, progress.restart())?;
-                let limit = running.options.deadline();
-                let _deadline = progress.deadline(limit, runtime.name(), "running the samples")?;
-                let samples = &self.calibrating.calibrate;
-                let options = self.calibrating.options();
-                let go_on = &mut || progress.go_on();
-                let (calibration, notes) =
-                    calibrate(&mut model, &target.target, &runtime, samples, &options, go_on)?;
-                diagnostics.extend(notes);
-                Some(calibration)
-            }
-            false => None,
-        };
+        let running = &self.holding.running;
+        let calibrated = self.calibrating.apply(host, &mut model, &target.target, running, progress)?;
+        let (calibration, notes) = calibrated.unzip();
+        diagnostics.extend(notes.into_iter().flatten());
         Ok(Optimized {
             model,
             optimised,

@@ -1,6 +1,6 @@
 //! Writes a plan into the graph: pairs of `QuantizeLinear` and `DequantizeLinear`, codes of weights and biases.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::bias;
 use super::place::{Layer, Plan};
@@ -48,7 +48,8 @@ pub(super) fn apply(
                 graph.add_initializer(Some(format!("{name}_zero_point").into()), zero),
             ]
         });
-        read.insert(*value, pair(graph, *value, [scale, zero], numbers.types.activations.dtype()));
+        let (dtype, readers) = (numbers.types.activations.dtype(), plan.readers(graph, *value));
+        read.insert(*value, pair(graph, *value, [scale, zero], dtype, readers.as_ref()));
     }
     Ok(read)
 }
@@ -58,8 +59,14 @@ fn code(code: i32, codes: Codes) -> LazyTensor {
     LazyTensor::inline(codes.dtype(), vec![], vec![byte])
 }
 
-/// Has everything read `value` through a pair of the two operators.
-fn pair(graph: &mut Graph, value: ValueId, [scale, zero]: [ValueId; 2], dtype: DType) -> ValueId {
+/// Has `readers`, or everything, read `value` through a pair of the two operators.
+fn pair(
+    graph: &mut Graph,
+    value: ValueId,
+    [scale, zero]: [ValueId; 2],
+    dtype: DType,
+    readers: Option<&BTreeSet<NodeId>>,
+) -> ValueId {
     let main = graph.main();
     let ty = graph.values[value].ty.clone();
     let (next, origin) = match graph.values[value].def {
@@ -79,6 +86,13 @@ fn pair(graph: &mut Graph, value: ValueId, [scale, zero]: [ValueId; 2], dtype: D
     };
     let (quantize, codes) = emit(op::QuantizeLinear, value, codes);
     let (_, read) = emit(op::DequantizeLinear, codes, ty);
+    if let Some(readers) = readers {
+        let uses = graph.values[value].uses().to_vec();
+        for place in uses.into_iter().filter(|place| readers.contains(&place.node)) {
+            graph.set_input(place.node, place.index as usize, Some(read));
+        }
+        return read;
+    }
     let is_computed = matches!(graph.values[value].def, Def::Node(..));
     if is_computed && graph.is_returned(value) {
         // The name of an output is that of the value which the model returns.

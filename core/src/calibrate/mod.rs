@@ -34,6 +34,7 @@ use crate::ops::infer::{OLDEST_INFERRED, infer_all};
 use crate::precision::Changed;
 use crate::run::Computed;
 use crate::tensor::DType;
+use crate::tidy;
 use crate::valid::{self, StatedTypes};
 use crate::verify::Runtime;
 use crate::write::{self, WriteOptions};
@@ -98,6 +99,8 @@ pub fn calibrate(
 
     let mut quantised = model.clone();
     let read = apply(&mut quantised, &plan, &numbers)?;
+    // The float weights.
+    tidy::tidy(&mut quantised.graph);
     let found = valid::validate(&quantised, &StatedTypes::default());
     if found.iter().any(|finding| finding.severity == Severity::Error) {
         return Err(Report { diagnostics: found, origins: model.origins.clone() });
@@ -123,6 +126,7 @@ pub fn calibrate(
         let sensitivity = if options.sensitivity {
             let mut single = model.clone();
             apply(&mut single, &plan.only(layer), &numbers)?;
+            tidy::tidy(&mut single.graph);
             let path = work.write(&single, "single.onnx")?;
             let paths = [(&float, outputs.clone()), (&path, outputs.clone())];
             let sums = work.compare(model, paths, samples.len().min(SENSED))?;

@@ -1,9 +1,9 @@
 //! The places of `QuantizeLinear` and `DequantizeLinear`: which nodes are quantized, which values have codes, and which
 //! of these share a scale.
 //!
-//! A value with codes is read through a pair of the two operators by everything, so that the node that makes it has no
-//! other reader: runtimes fuse the pairs around a node into an integer kernel. Nodes in branches, loops and local
-//! functions stay floats.
+//! The result of a quantized node is read through a pair of the two operators by everything, so that it has no other
+//! reader: runtimes fuse the pairs around a node into an integer kernel. Other values with codes are read as floats by
+//! nodes that stay floats. Nodes in branches, loops and local functions stay floats.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,6 +20,8 @@ pub(super) struct Plan {
     pub layers: Vec<Layer>,
     /// The values with codes. Those with the same number share a scale.
     pub values: BTreeMap<ValueId, usize>,
+    /// The nodes that pass on values with codes.
+    pub sharing: BTreeSet<NodeId>,
     /// The nodes that stay although there is a rule for their operator, with the reasons.
     pub kept: Vec<(NodeId, &'static str)>,
 }
@@ -100,7 +102,19 @@ impl Plan {
     pub(super) fn only(&self, layer: &Layer) -> Self {
         let values = layer.inputs.iter().chain([&layer.output]);
         let values = values.filter_map(|value| Some((*value, *self.values.get(value)?))).collect();
-        Self { layers: vec![layer.clone()], values, kept: Vec::new() }
+        Self { layers: vec![layer.clone()], values, ..Self::default() }
+    }
+
+    /// The nodes that read `value` as codes; `None` for all of its readers, since the kernel that makes it gives nothing
+    /// but codes.
+    pub(super) fn readers(&self, graph: &Graph, value: ValueId) -> Option<BTreeSet<NodeId>> {
+        let is_shared = matches!(graph.values[value].def, Def::Node(node, _) if self.sharing.contains(&node));
+        if is_shared || self.layers.iter().any(|layer| layer.output == value) {
+            return None;
+        }
+        let reads = |node: &NodeId| graph.nodes[*node].inputs.contains(&Some(value));
+        let layers = self.layers.iter().filter(|layer| layer.inputs.contains(&value)).map(|layer| layer.node);
+        Some(layers.chain(self.sharing.iter().copied().filter(reads)).collect())
     }
 
     /// The number of scales.
@@ -300,7 +314,12 @@ impl<'a> Placing<'a> {
             numbered.insert(value, *numbers.entry(self.root(value)).or_insert(next));
         }
         let layers = order.iter().filter_map(|node| self.layers.get(node).cloned()).collect();
-        Plan { layers, values: numbered, kept }
+        let sharing = numbered.keys().filter_map(|value| match self.graph.values[*value].def {
+            Def::Node(node, _) => self.sharing(*value).map(|_| node),
+            _ => None,
+        });
+        let sharing = sharing.collect();
+        Plan { layers, values: numbered, sharing, kept }
     }
 }
 
@@ -393,6 +412,20 @@ Concat shares";
         let text = "opset 20\ngraph {\n input %x: f32[1, 2]\n constant %w: f32[2, 2] = [1.0, 2.0, 3.0, 4.0]\n %a = MatMul(%x, %w)\n \
                     %s = Softmax(%a)\n %b = MatMul(%s, %w)\n %c = MatMul(%b, %w)\n output %c as y\n}\n";
         assert_eq!(names(text), ["b", "s", "x"]);
+    }
+
+    #[test]
+    fn nodes_that_stay_floats_read_floats() {
+        let text = graph(" %a = Sigmoid(%x)\n %c = Conv(%a, %w)\n %s = Mul(%a, %c)\n output %s as y\n");
+        let (model, plan) = plan(&text);
+        let graph = &model.graph;
+        let named = |name: &str| {
+            graph.values.iter().find(|(_, value)| value.name.as_deref() == Some(name)).unwrap().0
+        };
+        let readers = plan.readers(graph, named("a")).unwrap();
+        let readers: Vec<&str> = readers.iter().map(|node| &*graph.nodes[*node].op).collect();
+        assert_eq!(readers, ["Conv"]);
+        assert_eq!(plan.readers(graph, named("c")), None);
     }
 
     #[test]

@@ -128,17 +128,34 @@ pub(super) fn range(histogram: &Histogram, method: Method, codes: Codes) -> Rang
     match method {
         Method::MinMax => whole,
         Method::Percentile(percent) => percentile(histogram, percent, codes),
-        Method::Entropy => least(whole, |range| divergence(histogram, range, codes)),
-        Method::Mse => least(whole, |range| squared_error(histogram, range, codes)),
+        Method::Entropy => least(whole, codes, |range| divergence(histogram, range, codes)),
+        Method::Mse => least(whole, codes, |range| squared_error(histogram, range, codes)),
     }
 }
 
-/// The best of the ranges that are smaller than `whole` by a factor; the largest one of equally good ones.
-fn least(whole: Range, cost: impl Fn(Range) -> f64) -> Range {
+/// The best of the ranges that are smaller than `whole`; the largest one of equally good ones. With a zero point, the ends
+/// move one after the other.
+fn least(whole: Range, codes: Codes, cost: impl Fn(Range) -> f64) -> Range {
+    if codes == Codes::SymmetricI8 {
+        let most = whole.high.max(-whole.low);
+        return best(whole, &cost, |factor| {
+            let bound = most * factor;
+            Range { low: whole.low.max(-bound), high: whole.high.min(bound) }
+        });
+    }
+    let high = best(whole, &cost, |factor| Range { high: whole.high * factor, ..whole });
+    best(high, &cost, |factor| Range { low: whole.low * factor, ..high })
+}
+
+/// The best of the ranges that `made` makes of factors.
+fn best(whole: Range, cost: &impl Fn(Range) -> f64, made: impl Fn(f64) -> Range) -> Range {
     let mut best = (f64::INFINITY, whole);
     for step in 0..CANDIDATES {
-        let factor = 1.0 - (1.0 - SMALLEST) * f64::from(step) / f64::from(CANDIDATES);
-        let range = Range { low: whole.low * factor, high: whole.high * factor };
+        let range = made(1.0 - (1.0 - SMALLEST) * f64::from(step) / f64::from(CANDIDATES));
+        // An end on the other side of zero does not shrink the range.
+        if range.low > range.high {
+            continue;
+        }
         let cost = cost(range);
         if cost < best.0 {
             best = (cost, range);

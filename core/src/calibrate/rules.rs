@@ -14,7 +14,7 @@ use indexmap::IndexMap;
 use crate::tensor::DType;
 
 /// The rules of a target; without operators, the target has none.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
     /// The types of codes.
     pub types: CodeTypes,

@@ -166,7 +166,7 @@ def test_a_network_keeps_its_accuracy_in_integers(model, samples, tmp_path):
     )
     assert ratio(expected, got) >= ratio(expected, outputs(rival, images))
     # The reported ratio is that of other samples.
-    assert abs(told["outputs"][0]["sqnr"] - ratio(expected, got)) < 3
+    assert abs(told["outputs"][0]["sqnr"] - ratio(expected, got)) < 6
 
 
 def test_the_same_samples_give_the_same_file(model, samples, tmp_path):

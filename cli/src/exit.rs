@@ -110,6 +110,9 @@ impl Exit {
         if unusable.contains(code) {
             return Exit::Io;
         }
+        if *code == Code::CALIBRATE_ERROR {
+            return Exit::Mismatch;
+        }
         match code.as_str().as_bytes() {
             [b'O', b'P', b'1' | b'6', ..] => Exit::Io,
             [b'O', b'P', b'7', ..] => Exit::Mismatch,

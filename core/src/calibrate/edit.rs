@@ -97,6 +97,12 @@ fn pair(
     if is_computed && graph.is_returned(value) {
         // The name of an output is that of the value which the model returns.
         graph.values[read].name = graph.values[value].name.take();
+        // The name of a new node is made of that of its result, as the imported name of this one may be.
+        if let Def::Node(node, _) = graph.values[value].def
+            && let Some(note) = graph.notes.nodes.get_mut(&node).filter(|note| !note.name.is_empty())
+        {
+            note.name.push_str("_float");
+        }
     }
     graph.replace_uses(value, read);
     graph.set_input(quantize, 0, Some(value));

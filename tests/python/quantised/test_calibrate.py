@@ -241,11 +241,18 @@ def test_a_table_of_ones_own_has_rules(model, samples, tmp_path):
     table = tmp_path / "chip.txt"
     table.write_text(
         "target chip\nsource test\nquantize activations=i8 weights=i8 bias=i32\n"
-        "quantize Conv weighted fused=Relu\nquantize MaxPool shares\n"
+        "quantize Conv weighted fused=Relu\nquantize MaxPool shares\nquantize Gemm weighted\n"
     )
     quantized = tmp_path / "int8.onnx"
     told = calibrate(model, samples, quantized, target=str(table))
-    assert [layer["operator"] for layer in told["layers"]] == ["Conv", "Conv"]
+    assert [layer["operator"] for layer in told["layers"]] == ["Conv", "Conv", "Gemm", "Gemm"]
+    # The output of the model has codes, and its name.
+    nodes = {
+        output: node.op_type for node in onnx.load(quantized).graph.node for output in node.output
+    }
+    assert nodes[session(model).get_outputs()[0].name] == "DequantizeLinear"
+    images = digits(50, 4)[0]
+    assert ratio(outputs(model, images), outputs(quantized, images)) > 30
     stored = {tensor.name: tensor for tensor in onnx.load(quantized).graph.initializer}
     codes = [tensor for name, tensor in stored.items() if name.endswith("_codes")]
     assert {onnx.TensorProto.INT8, onnx.TensorProto.INT32} == {codes.data_type for codes in codes}

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::bias;
 use super::place::{Layer, Plan};
 use super::range::Quantised;
-use super::rules::{CodeTypes, Codes};
 use super::weights::{Channels, Rounded, largest, shift};
 use crate::diagnose::Diagnostic;
 use crate::ir::{Attr, Attribute, Def, Graph, Model, NodeId, Type, ValueId};
+use crate::legalise::rules::{CodeTypes, Codes};
 use crate::op;
 use crate::tensor::{DType, LazyTensor};
 

@@ -1,6 +1,6 @@
 //! Static quantization: activations and weights as 8-bit integers, with scales from samples.
 //!
-//! The [`rules`] of the target say which operators are quantized; [`place`] plans the pairs of `QuantizeLinear` and
+//! The [`rules`](crate::legalise::rules) of the target say which operators are quantized; [`place`] plans the pairs of `QuantizeLinear` and
 //! `DequantizeLinear`. The executor that verification uses runs the float model on the [`samples`], one after the other;
 //! only statistics ([`observe`]) are kept, from which [`range`] chooses scales. [`edit`] writes the plan into the graph,
 //! with [`weights`] that become codes while the model is written. At last both models run, and their results are
@@ -12,7 +12,7 @@ mod observe;
 mod place;
 mod range;
 mod report;
-mod rules;
+
 mod samples;
 mod tapped;
 mod weights;
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 pub use range::Method;
 pub use report::{Calibration, Error, Kept, LayerError, OutputError};
-pub use rules::Rules;
+
 pub use samples::Samples;
 
 use crate::diagnose::{Code, Diagnostic, Report, Severity};

@@ -11,7 +11,7 @@ use crate::ir::{Def, Graph, Model, NodeId, ValueId};
 use crate::op;
 use crate::tensor::DType;
 
-use super::rules::{Role, Rule, Rules};
+use crate::legalise::rules::{Role, Rule, Rules};
 
 /// What to quantize in a model.
 #[derive(Clone, Debug, Default)]

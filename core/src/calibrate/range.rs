@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::observe::Histogram;
-use super::rules::Codes;
+use crate::legalise::rules::Codes;
 
 /// How many ranges the searches try.
 const CANDIDATES: u32 = 128;

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::condition::Condition;
-use crate::calibrate::Rules;
+use super::rules::Rules;
 use crate::diagnose::{Code, Diagnostic};
 use crate::files;
 use crate::tensor::DType;

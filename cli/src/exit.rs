@@ -71,6 +71,7 @@ impl Exit {
             Code::PLUGIN_NEW,
             Code::WEIGHT_SCHEME,
             Code::WEIGHT_PATTERN,
+            Code::CALIBRATE_SAMPLES,
             Code::CAPTURE_CODE,
         ];
         if usage.contains(code) {
@@ -78,6 +79,9 @@ impl Exit {
         }
         let unsupported = [
             Code::WEIGHT_VALUE,
+            Code::CALIBRATE_VALUE,
+            Code::CALIBRATE_TARGET,
+            Code::CALIBRATE_NOTHING,
             Code::WEIGHT_PLUGIN,
             Code::TARGET_LACKS,
             Code::TARGET_UNKNOWN,
@@ -105,6 +109,9 @@ impl Exit {
         ];
         if unusable.contains(code) {
             return Exit::Io;
+        }
+        if *code == Code::CALIBRATE_ERROR {
+            return Exit::Mismatch;
         }
         match code.as_str().as_bytes() {
             [b'O', b'P', b'1' | b'6', ..] => Exit::Io,

@@ -254,6 +254,7 @@ mod tests {
         "adapter",
         "against",
         "beside",
+        "calibrate",
         "decompositions",
         "from",
         "input",

@@ -82,6 +82,8 @@ pub mod backend;
 #[doc(hidden)]
 pub mod bisect;
 #[doc(hidden)]
+pub mod calibrate;
+#[doc(hidden)]
 pub mod capture;
 #[doc(hidden)]
 pub mod compare;

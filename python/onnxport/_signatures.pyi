@@ -326,6 +326,11 @@ class Convert(Command):
         output: _Path | None = None,
         emit: Literal["program", "normalised", "ir"] | None = None,
         explain_partition: bool | None = None,
+        calibrate: _Path | Sequence[_Path] | None = None,
+        calibrate_method: _Free | None = None,
+        keep_biases: bool | None = None,
+        sensitivity: bool | None = None,
+        min_sqnr: float | None = None,
         input_names: _Free | None = None,
         output_names: _Free | None = None,
         dim: _Free | Sequence[_Free] | None = None,
@@ -427,6 +432,17 @@ class Convert(Command):
             emit: Print the graph as text instead of writing a model.
             explain_partition: Show the regions that backends would claim, and why they
                 leave the others, without compiling or writing anything.
+            calibrate: Quantize weights and activations to 8 bits by the rules of the
+                target, with scales from the samples in this file: .npz, .safetensors or another
+                weight file, with a tensor for each input whose first axis counts the samples,
+                or tensors such as 0/x and 1/x for the runs. Needs --target; can be repeated.
+            calibrate_method: How the ranges of activations are chosen: min-max, percentile,
+                percentile=NUMBER, entropy or mse [default: min-max].
+            keep_biases: Do not correct biases by the mean error of rounded weights.
+            sensitivity: Also measure the error of the outputs with each single layer
+                quantized.
+            min_sqnr: The smallest signal-to-noise ratio of an output, in decibels, with
+                which the quantized model is written [default: 10].
             input_names: Names for all inputs in order, or new names for some: pixels,mask
                 or x=pixels.
             output_names: Names for all outputs in order, or new names for some.
@@ -2279,6 +2295,21 @@ class OptimizeOptions(TypedDict, total=False):
     runtime), or a file that describes a runtime. A target that you name must be able to run the
     model, and the model may use operators that only this target has. Without one, the target is
     onnxruntime, with standard operators only, and unsupported nodes are only a note."""
+    calibrate: _Path | Sequence[_Path] | None
+    """Quantize weights and activations to 8 bits by the rules of the target, with scales from
+    the samples in this file: .npz, .safetensors or another weight file, with a tensor for each
+    input whose first axis counts the samples, or tensors such as 0/x and 1/x for the runs.
+    Needs --target; can be repeated."""
+    calibrate_method: _Free | None
+    """How the ranges of activations are chosen: min-max, percentile, percentile=NUMBER, entropy
+    or mse [default: min-max]."""
+    keep_biases: bool | None
+    """Do not correct biases by the mean error of rounded weights."""
+    sensitivity: bool | None
+    """Also measure the error of the outputs with each single layer quantized."""
+    min_sqnr: float | None
+    """The smallest signal-to-noise ratio of an output, in decibels, with which the quantized
+    model is written [default: 10]."""
     backend: str | Sequence[str] | None
     """A backend to compile the parts of the model that it supports, or a plugin for all of its
     backends; can be repeated, in order of preference."""

@@ -5,6 +5,7 @@ use std::path::Path;
 use onnxport_core::inspect::WeightForm;
 use onnxport_requests::export::{Export, Saved, Unwritten};
 
+use super::calibrated;
 use super::optimising;
 use super::verifying;
 use super::written::{self, Facts};
@@ -28,6 +29,9 @@ pub(crate) fn describe(unwritten: &Unwritten, export: &Export) -> Outcome {
     }
     precision::describe(&converted.changed, &mut outcome);
     target::describe(&converted.legalised, &mut outcome);
+    if let Some(calibration) = &unwritten.calibration {
+        calibrated::describe(calibration, &mut outcome);
+    }
     outcome.put(
         "unchecked",
         UncheckedJson {

@@ -2,6 +2,7 @@
 
 pub(crate) mod bench;
 pub(crate) mod bisect;
+mod calibrated;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod convert;

@@ -9,6 +9,7 @@ use onnxport_requests::optimize::{OptimizeRequest, Optimized};
 use onnxport_requests::profiling::Profiling;
 use onnxport_requests::{Hosted, Request};
 
+use super::calibrated;
 use super::optimising;
 use super::{profiled, verified, verifying};
 use crate::backends;
@@ -25,7 +26,7 @@ pub(crate) fn run(arguments: &Hosted<OptimizeRequest>, progress: &Progress) -> C
     let others: Vec<PathBuf> = std::iter::once(&request.model).chain(&request.output).cloned().collect();
     profiled::around(&request.profiling, "optimize", &others, || {
         let host = plugins::host(plugins)?;
-        if request.holding.verify {
+        if request.holding.verify || request.calibrating.is_requested() {
             plugins::prepare(&host, &request.holding.running);
         }
         let request = OptimizeRequest { profiling: Profiling::default(), ..request.clone() };
@@ -44,7 +45,7 @@ pub(crate) fn run_on(
     let mut optimized = None;
     let outcome = profiled::around(&request.profiling, "optimize", &[], || {
         let host = plugins::host(plugins)?;
-        if request.holding.verify {
+        if request.holding.verify || request.calibrating.is_requested() {
             plugins::prepare(&host, &request.holding.running);
         }
         let request = OptimizeRequest { profiling: Profiling::default(), output: None, ..request.clone() };
@@ -63,6 +64,7 @@ fn describe(request: &OptimizeRequest, optimized: Optimized) -> (Outcome, Model)
         model,
         optimised,
         legalised,
+        calibration,
         partitioned,
         matches,
         held,
@@ -116,6 +118,9 @@ fn describe(request: &OptimizeRequest, optimized: Optimized) -> (Outcome, Model)
             }
             optimising::show(&request.optimizing, &optimised, &mut outcome);
             target::describe(&legalised, &mut outcome);
+            if let Some(calibration) = &calibration {
+                calibrated::describe(calibration, &mut outcome);
+            }
             if let Some(partitioned) = &partitioned {
                 outcome.summary.push_str(&backends::summary(partitioned));
                 outcome.put("backends", &partitioned.backends);

@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Request;
+use crate::calibrating::Calibrating;
 use crate::export::{Export, Plan, Prepared, Purpose, Saved, Unwritten};
 use crate::object::{needs, wrong};
 use crate::progress::Progress;
@@ -30,6 +31,10 @@ pub struct ConvertRequest {
     /// Show the regions that backends would claim, and why they leave the others, without compiling or writing anything
     #[arg(long, requires = "backend", conflicts_with_all = ["output", "emit"], help_heading = "Backends")]
     pub explain_partition: bool,
+    /// A static quantization.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub calibrating: Calibrating,
     /// The conversion and the output.
     #[command(flatten)]
     #[serde(flatten)]
@@ -121,12 +126,25 @@ impl ConvertRequest {
             Some(path) => Purpose::Write(Some(path)),
             None => Purpose::Show,
         };
-        let running = &self.export.converting.verifying.running;
+        let converting = &self.export.converting;
+        let running = &converting.verifying.running;
         let prepared = self.export.prepare(host, conversion, purpose, reading)?;
-        let prepared = prepared.isolated(running.options.isolated(progress.restart()));
+        let mut prepared = prepared.isolated(running.options.isolated(progress.restart()));
+        if self.calibrating.is_requested() {
+            // Rules for integer kernels are about ONNX's own operators, in the main graph.
+            prepared.options.optimise.level = converting.optimizing.level(false);
+        }
+        let target = prepared.options.legalise.target.clone();
         let Some(path) = &self.output else { return self.show(host, prepared) };
         let source = self.program.display().to_string();
-        let unwritten = prepared.convert(host, source, &self.export.levels, progress)?;
+        let mut unwritten = prepared.convert(host, source, &self.export.levels, progress)?;
+        let converted = &mut unwritten.program.converted;
+        let calibrated = self.calibrating.apply(host, &mut converted.model, &target, running, progress)?;
+        if let Some((calibration, mut notes)) = calibrated {
+            self.export.levels.judge(&mut notes);
+            converted.diagnostics.extend(notes);
+            unwritten.calibration = Some(calibration);
+        }
         let writing = &self.export.writing;
         if writing.planning.plan.is_some() {
             let options = Unwritten::write_options(&self.export, writing);
@@ -164,6 +182,13 @@ impl Request for ConvertRequest {
         }
         let backends = &self.export.converting.backends.backends;
         needs("backend", !backends.is_empty(), &[("explain_partition", self.explain_partition)])?;
+        let others = [
+            ("backend", !backends.is_empty()),
+            ("emit", self.emit.is_some()),
+            ("weightless", self.export.binding.weightless),
+            ("no_initializers", self.export.writing.no_initializers),
+        ];
+        self.calibrating.check(self.export.converting.targeting.name(), &others)?;
         self.export.check()
     }
 

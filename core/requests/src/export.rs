@@ -5,6 +5,7 @@ use std::path::Path;
 
 use clap::Args;
 use onnxport_core::backend::{BackendOptions, Isolated};
+use onnxport_core::calibrate::Calibration;
 use onnxport_core::diagnose::{Code, Diagnostic, Report};
 use onnxport_core::inspect::WeightTable;
 use onnxport_core::lower::LowerOptions;
@@ -176,7 +177,7 @@ impl Prepared {
         let mut program = conversion.options(options).run(host)?;
         levels.judge(&mut program.converted.diagnostics);
         progress.go_on()?;
-        Ok(Unwritten { program, source, opset, reading })
+        Ok(Unwritten { program, source, opset, calibration: None, reading })
     }
 }
 
@@ -189,6 +190,8 @@ pub struct Unwritten {
     pub source: String,
     /// The opset of the model.
     pub opset: i64,
+    /// The static quantization, if there was one.
+    pub calibration: Option<Calibration>,
     reading: Stage,
 }
 

@@ -313,6 +313,7 @@ pub mod backends;
 pub mod bench;
 pub mod bind;
 pub mod bisect;
+pub mod calibrating;
 pub mod check;
 pub mod convert;
 pub mod converting;

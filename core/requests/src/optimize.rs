@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use onnxport_core::backend::{BackendOptions, Blobs, Partitioned};
+use onnxport_core::calibrate::Calibration;
 use onnxport_core::diagnose::{Code, Diagnostic, Report};
 use onnxport_core::legalise::Legalised;
 use onnxport_core::optimise::{Matched, OptimiseOptions, Optimised, OptimizePipeline, Rewritten};
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Request;
 use crate::backends::Backends;
+use crate::calibrating::Calibrating;
 use crate::holding::{Held, Holding};
 use crate::object::{needs, wrong};
 use crate::optimizing::Optimizing;
@@ -49,6 +51,10 @@ pub struct OptimizeRequest {
     #[command(flatten)]
     #[serde(flatten)]
     pub targeting: Targeting,
+    /// A static quantization.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub calibrating: Calibrating,
     /// Backends.
     #[command(flatten)]
     #[serde(flatten)]
@@ -76,6 +82,8 @@ pub struct Optimized {
     pub optimised: Optimised,
     /// The changes made for the target.
     pub legalised: Legalised,
+    /// The static quantization, if requested.
+    pub calibration: Option<Calibration>,
     /// The regions of backends; `None` if no backend was asked.
     pub partitioned: Option<Partitioned>,
     /// Both sides of each match, if [`Optimizing::dump_matches`] requests them.
@@ -120,9 +128,7 @@ impl Request for OptimizeRequest {
             !self.backends.backends.is_empty(),
             &[("explain_partition", self.explain_partition)],
         )?;
-        self.optimizing.check()?;
-        self.backends.check()?;
-        self.holding.check()
+        self.check_parts()
     }
 
     fn run(&self, host: &Host, progress: &mut dyn Progress) -> Result<Optimized, Report> {
@@ -154,9 +160,7 @@ impl OptimizeRequest {
         read: (Model, Vec<Diagnostic>),
         progress: &mut dyn Progress,
     ) -> Result<Optimized, Report> {
-        self.optimizing.check()?;
-        self.backends.check()?;
-        self.holding.check()?;
+        self.check_parts()?;
         self.recorded(&[], || {
             let before = self.holding.verify.then(|| read.0.clone());
             let mut outcome = self.optimize(host, read, progress)?;
@@ -166,6 +170,15 @@ impl OptimizeRequest {
             self.dump(&mut outcome);
             Ok(outcome)
         })
+    }
+
+    fn check_parts(&self) -> Result<(), Diagnostic> {
+        self.optimizing.check()?;
+        self.backends.check()?;
+        // A quantized model is compared by its own measure.
+        let others = [("backend", !self.backends.backends.is_empty()), ("verify", self.holding.verify)];
+        self.calibrating.check(self.targeting.name(), &others)?;
+        self.holding.check()
     }
 
     /// Records `work`, if requested.
@@ -226,7 +239,9 @@ impl OptimizeRequest {
         progress: &mut dyn Progress,
     ) -> Result<Optimized, Report> {
         progress.stage("optimising");
-        let options = self.optimizing.options(self.targeting.names_runtime());
+        // Rules for integer kernels are about ONNX's own operators.
+        let is_own = self.targeting.names_runtime() && !self.calibrating.is_requested();
+        let options = self.optimizing.options(is_own);
         // A model that refers to its weights in other files leaves them in their stored form.
         let options = OptimiseOptions { separate: self.places.refers(), ..options };
         let backend = BackendOptions {
@@ -242,12 +257,17 @@ impl OptimizeRequest {
         let target = self.targeting.options();
         let pipeline = OptimizePipeline::new();
         let rewritten = pipeline.run_with_backends(host, model, &options, &target, &backend)?;
-        let Rewritten { model, optimised, legalised, partitioned, diagnostics } = rewritten;
+        let Rewritten { mut model, optimised, legalised, partitioned, mut diagnostics } = rewritten;
         progress.go_on()?;
+        let running = &self.holding.running;
+        let calibrated = self.calibrating.apply(host, &mut model, &target.target, running, progress)?;
+        let (calibration, notes) = calibrated.unzip();
+        diagnostics.extend(notes.into_iter().flatten());
         Ok(Optimized {
             model,
             optimised,
             legalised,
+            calibration,
             partitioned,
             matches: Vec::new(),
             held: None,

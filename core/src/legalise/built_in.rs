@@ -33,6 +33,19 @@ pub(super) const OTHERS: &[(&str, &str)] = &[
     ("litert", include_str!("targets/litert.txt")),
 ];
 
+/// The rules by which targets quantize, by their names. Those of ONNX Runtime are for its CPU provider.
+pub(super) const QUANTISE: &[(&str, &str)] = &[
+    ("onnxruntime", include_str!("quantise/onnxruntime.txt")),
+    ("openvino", include_str!("quantise/openvino.txt")),
+    ("tensorrt", include_str!("quantise/tensorrt.txt")),
+    ("qnn", include_str!("quantise/qnn.txt")),
+];
+
+/// The lines about the quantization of a target.
+fn rules(name: &str) -> &'static str {
+    QUANTISE.iter().find(|(known, _)| *known == name).map_or("", |(_, lines)| lines)
+}
+
 impl Target {
     /// The target that comes with the host under this name.
     pub fn named(name: &str) -> Option<Arc<Self>> {
@@ -49,10 +62,10 @@ impl Target {
                 Some(Arc::new(target))
             }
             // The tables are made by scripts and a test reads every line.
-            _ => OTHERS
-                .iter()
-                .find(|(known, _)| *known == name)
-                .map(|(_, text)| Arc::new(Self::indexed(text).unwrap_or_else(|_| Self::unrestricted(name)))),
+            _ => OTHERS.iter().find(|(known, _)| *known == name).map(|(_, text)| {
+                let target = Self::indexed(text).unwrap_or_else(|_| Self::unrestricted(name));
+                Arc::new(target.with(rules(name)))
+            }),
         }
     }
 
@@ -67,7 +80,7 @@ impl Target {
     pub fn onnxruntime() -> Arc<Self> {
         static TABLE: LazyLock<Arc<Target>> = LazyLock::new(|| {
             // The table is made by a script and a test reads every line.
-            Arc::new(Target::indexed(OWN).unwrap_or_default())
+            Arc::new(Target::indexed(OWN).unwrap_or_default().with(rules("onnxruntime")))
         });
         TABLE.clone()
     }

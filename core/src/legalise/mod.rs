@@ -15,6 +15,7 @@ mod fit;
 mod form;
 pub mod legal;
 pub mod older;
+pub(crate) mod rules;
 mod target;
 mod windows;
 

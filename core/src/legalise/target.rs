@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::condition::Condition;
+use super::rules::Rules;
 use crate::diagnose::{Code, Diagnostic};
 use crate::files;
 use crate::tensor::DType;
@@ -123,6 +124,7 @@ impl OpKernels {
 /// narrows TYPE in TYPE              kernels of the first type compute in the second one, without a cast in the model
 /// leave TYPE                        nodes of this type are left alone
 /// compute TYPE in TYPE              computes in the second type if there is no kernel for the first
+/// quantize …                        quantizes by these rules: see [`Rules`]
 /// ```
 ///
 /// Types are separated by commas; those of no tensor are not listed. `#` starts a comment.
@@ -142,6 +144,7 @@ pub struct Target {
     narrows: Vec<(DType, DType)>,
     pub(super) leave: Vec<DType>,
     pub(super) compute: Vec<(DType, DType)>,
+    quantization: Rules,
 }
 
 impl Target {
@@ -222,6 +225,9 @@ impl Target {
                     _ => self.compute.push(pair),
                 }
             }
+            "quantize" => self.quantization.line(rest)?,
+            "quantize-source" => rest.clone_into(&mut self.quantization.source),
+            "quantize-date" => rest.clone_into(&mut self.quantization.date),
             "source" => rest.clone_into(&mut self.source),
             "date" => rest.clone_into(&mut self.date),
             "opset" => {
@@ -271,6 +277,20 @@ impl Target {
     /// The opsets of models that the table is about; `None` if it does not state them.
     pub fn opsets(&self) -> Option<(i64, i64)> {
         self.opsets
+    }
+
+    /// The rules by which it quantizes; none for a target without integer kernels.
+    pub fn quantization(&self) -> &Rules {
+        &self.quantization
+    }
+
+    /// The same table with further lines, which come with the host.
+    pub(super) fn with(mut self, lines: &str) -> Self {
+        for line in lines.lines().filter_map(line_of) {
+            // A test reads every line.
+            let _ = self.line(line);
+        }
+        self
     }
 
     /// The plugin that runs models in this target.

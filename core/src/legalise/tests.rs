@@ -1,4 +1,4 @@
-use super::built_in::OTHERS;
+use super::built_in::{OTHERS, QUANTISE};
 use super::condition::{Condition, Test};
 use super::{BUILT_IN, Code, Target, form};
 use crate::tensor::DType;
@@ -12,6 +12,23 @@ fn what_comes_with_the_host_can_be_read() {
     }
     assert!(BUILT_IN.iter().all(|name| Target::named(name).is_some_and(|t| t.name() == *name)));
     assert!(Target::named("onnxruntim").is_none());
+}
+
+#[test]
+fn rules_of_quantization_can_be_read() {
+    for (name, text) in QUANTISE {
+        let rules = Target::parse(&format!("target {name}\n{text}"))
+            .unwrap_or_else(|found| panic!("{name}: {found}"));
+        let rules = rules.quantization();
+        assert!(!rules.is_empty() && !rules.source.is_empty() && !rules.date.is_empty(), "{name}");
+        assert_eq!(rules, Target::named(name).unwrap().quantization());
+    }
+    assert!(!Target::named("onnxruntime-cpu").unwrap().quantization().is_empty());
+    assert!(Target::named("onnx").unwrap().quantization().is_empty());
+    let own = Target::parse("base qnn\ntarget chip\nquantize Conv shares").unwrap();
+    assert_ne!(own.quantization().of("Conv"), Target::named("qnn").unwrap().quantization().of("Conv"));
+    assert_eq!(own.quantization().of("Gemm"), Target::named("qnn").unwrap().quantization().of("Gemm"));
+    assert!(Target::parse("target chip\nquantize Conv").is_err());
 }
 
 #[test]

@@ -263,6 +263,18 @@ codes! {
     WEIGHT_PLUGIN = "OP665";
     /// Products round the operand of quantized weights.
     WEIGHT_OPERAND = "OP666";
+    /// Samples for a quantization are lacking, or do not fit the inputs of the model.
+    CALIBRATE_SAMPLES = "OP670";
+    /// An activation is NaN or infinite on the samples.
+    CALIBRATE_VALUE = "OP671";
+    /// The target has no rules for quantization.
+    CALIBRATE_TARGET = "OP672";
+    /// No node of the model can be quantized for the target.
+    CALIBRATE_NOTHING = "OP673";
+    /// The results of the quantized model differ too much from those of the float model.
+    CALIBRATE_ERROR = "OP674";
+    /// A node stays a float although the target has a rule for its operator.
+    CALIBRATE_KEPT = "OP675";
     /// The outputs differ from the expected values.
     VERIFY_MISMATCH = "OP701";
     /// No executor is available, or it lacks something that the model uses.

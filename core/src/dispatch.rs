@@ -22,6 +22,7 @@ use prost::Message;
 use rustc_hash::FxHashMap;
 
 use crate::diagnose::{Code, Diagnostic};
+use crate::op;
 
 /// The start of names in the main graph, which no variant has.
 const OWN: &str = "onnxport.dispatch";
@@ -111,7 +112,7 @@ fn joined(models: Vec<ModelProto>) -> Result<ModelProto, String> {
     let names: Vec<String> = rest.output.iter().map(|put| put.name().to_owned()).collect();
     main.node.append(&mut rest.node);
     for (from, put) in names.iter().zip(main.output.clone()) {
-        main.node.push(node("Identity", &[from], &[put.name()], Vec::new()));
+        main.node.push(node(op::Identity, &[from], &[put.name()], Vec::new()));
     }
     whole.graph = Some(main);
     Ok(whole)
@@ -199,23 +200,23 @@ fn compare(main: &mut GraphProto, varying: &[Varying], sizes: &[Vec<i64>]) {
     for (at, (input, axis)) in varying.iter().enumerate() {
         let from = main.input.get(*input).map_or("", ValueInfoProto::name).to_owned();
         let bounds = vec![integer("start", *axis as i64), integer("end", *axis as i64 + 1)];
-        main.node.push(node("Shape", &[&from], &[&format!("{OWN}.size.{at}")], bounds));
+        main.node.push(node(op::Shape, &[&from], &[&format!("{OWN}.size.{at}")], bounds));
     }
     for (number, sizes) in sizes.iter().enumerate() {
         let mut condition = String::new();
         for (at, size) in sizes.iter().enumerate() {
             let (wanted, equal) = (format!("{OWN}.{number}.size.{at}"), format!("{OWN}.{number}.equal.{at}"));
             main.initializer.push(integers(&wanted, vec![1], vec![*size]));
-            main.node.push(node("Equal", &[&format!("{OWN}.size.{at}"), &wanted], &[&equal], Vec::new()));
+            main.node.push(node(op::Equal, &[&format!("{OWN}.size.{at}"), &wanted], &[&equal], Vec::new()));
             if at > 0 {
                 let both = format!("{OWN}.{number}.and.{at}");
-                main.node.push(node("And", &[&condition, &equal], &[&both], Vec::new()));
+                main.node.push(node(op::And, &[&condition, &equal], &[&both], Vec::new()));
                 condition = both;
             } else {
                 condition = equal;
             }
         }
-        main.node.push(node("Identity", &[&condition], &[&format!("{OWN}.{number}.fits")], Vec::new()));
+        main.node.push(node(op::Identity, &[&condition], &[&format!("{OWN}.{number}.fits")], Vec::new()));
     }
 }
 
@@ -281,7 +282,7 @@ fn branch(mut graph: GraphProto, main: &GraphProto) -> GraphProto {
     for (number, put) in graph.output.iter_mut().enumerate() {
         let name = put.name().to_owned();
         let own = format!("{OWN}.output.{number}@branch");
-        graph.node.push(node("Identity", &[&name], &[&own], Vec::new()));
+        graph.node.push(node(op::Identity, &[&name], &[&own], Vec::new()));
         put.name = Some(own);
     }
     graph
@@ -299,7 +300,7 @@ fn choice(main: &GraphProto, number: usize, then: GraphProto, rest: GraphProto) 
         ..AttributeProto::default()
     };
     let branches = vec![inner("then_branch", then), inner("else_branch", rest)];
-    node("If", &[&format!("{OWN}.{number}.fits")], &outputs, branches)
+    node(op::If, &[&format!("{OWN}.{number}.fits")], &outputs, branches)
 }
 
 /// A branch that fails; the name of its node, which runtimes report, says why.
@@ -316,7 +317,7 @@ fn nothing(main: &GraphProto, varying: &[Varying], sizes: &[Vec<i64>]) -> Result
     let mut graph = GraphProto { name: Some(format!("{OWN}.none")), ..GraphProto::default() };
     let (nowhere, failed) = (format!("{OWN}.nowhere"), format!("{OWN}.failed"));
     graph.initializer.push(integers(&nowhere, Vec::new(), vec![NOWHERE]));
-    let mut fails = node("Gather", &[&format!("{OWN}.size.0"), &nowhere], &[&failed], Vec::new());
+    let mut fails = node(op::Gather, &[&format!("{OWN}.size.0"), &nowhere], &[&failed], Vec::new());
     fails.name = Some(why);
     graph.node.push(fails);
     for (at, put) in main.output.iter().enumerate() {
@@ -329,8 +330,8 @@ fn nothing(main: &GraphProto, varying: &[Varying], sizes: &[Vec<i64>]) -> Result
         let [shape, cast, name] = ["shape", "cast", "none"].map(|part| format!("{OWN}.{part}.{at}"));
         graph.initializer.push(integers(&shape, vec![sizes.len() as i64], sizes));
         let to = integer("to", i64::from(ty.elem_type()));
-        graph.node.push(node("Cast", &[&failed], &[&cast], vec![to]));
-        graph.node.push(node("Expand", &[&cast, &shape], &[&name], Vec::new()));
+        graph.node.push(node(op::Cast, &[&failed], &[&cast], vec![to]));
+        graph.node.push(node(op::Expand, &[&cast, &shape], &[&name], Vec::new()));
         graph.output.push(ValueInfoProto { name: Some(name), ..put.clone() });
     }
     Ok(graph)

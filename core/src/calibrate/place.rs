@@ -175,7 +175,7 @@ impl<'a> Placing<'a> {
         }
         let attributes = found.at(self.opset);
         let (axis, summed, groups, takes_bias) = match found.op.as_str() {
-            op::Conv if rank >= 3 => (0, 1, attributes.int("group").unwrap_or(1), true),
+            op::Conv if rank >= 3 => (0, 1, attributes.int("group").ok_or("it has no groups")?, true),
             op::MatMul if rank == 2 => (1, 0, 0, false),
             op::Gemm if rank == 2 => {
                 let one = |name: &str| attributes.float(name) == Some(1.0);

@@ -11,6 +11,7 @@
 
 use indexmap::IndexMap;
 
+use crate::op;
 use crate::tensor::DType;
 
 /// The rules of a target; without operators, the target has none.
@@ -146,8 +147,8 @@ impl Rules {
     }
 }
 
-/// The operators that multiply by a weight.
-const WEIGHTED: [&str; 3] = ["Conv", "Gemm", "MatMul"];
+/// The operators whose weight is known by its position.
+const WEIGHTED: [&str; 3] = [op::Conv, op::Gemm, op::MatMul];
 
 /// `activations=i8 symmetric weights=i8 channels bias=float`.
 fn types(rest: &str) -> Option<CodeTypes> {

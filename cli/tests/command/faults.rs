@@ -347,7 +347,8 @@ fn blobs_of_another_driver_or_damaged_ones_are_refused_at_load() {
     assert!(said.contains("OP509") && said.contains("were compiled for `SDK 3.1, driver 7`"), "{said}");
     assert!(said.contains("here it is `SDK 3.1, driver 8`"), "{said}");
     let names = files(&folder.join("out"));
-    let blob = names.iter().find(|name| name.ends_with(".bin")).expect("a blob");
+    let is_blob = |name: &&String| Path::new(name.as_str()).extension().is_some_and(|end| end == "bin");
+    let blob = names.iter().find(is_blob).expect("a blob");
     let blob = folder.join("out").join(blob);
     let bytes = std::fs::read(&blob).expect("bytes");
     let mut other = bytes.clone();

@@ -260,7 +260,9 @@ mod tests {
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let mut histogram = Histogram::new(Range { low, high });
-        values.iter().for_each(|value| histogram.add(*value));
+        for value in values {
+            histogram.add(*value);
+        }
         histogram
     }
 
@@ -268,7 +270,7 @@ mod tests {
     fn normal_with_outlier() -> Vec<f64> {
         let mut state = 7_u64;
         let mut next = || {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 40) as f64 / f64::from(1 << 24)
         };
         let mut values: Vec<f64> = (0..20000).map(|_| (0..12).map(|_| next()).sum::<f64>() - 6.0).collect();
@@ -326,8 +328,7 @@ mod tests {
 
     #[test]
     fn many_zeros_do_not_make_the_range_small() {
-        let values: Vec<f64> =
-            normal_with_outlier().into_iter().map(|value| value.min(5.0).max(0.0)).collect();
+        let values: Vec<f64> = normal_with_outlier().into_iter().map(|value| value.clamp(0.0, 5.0)).collect();
         let entropy = range(&of(&values), Method::Entropy, Codes::U8);
         assert!(entropy.high > 2.0, "{entropy:?}");
     }

@@ -134,7 +134,9 @@ mod tests {
     #[test]
     fn ratios_are_in_decibels() {
         let mut sums = Sums::default();
-        [(3.0, 3.0), (4.0, 4.5), (f32::NAN, 1.0)].into_iter().for_each(|(a, b)| sums.add(a, b));
+        for (a, b) in [(3.0, 3.0), (4.0, 4.5), (f32::NAN, 1.0)] {
+            sums.add(a, b);
+        }
         let error = sums.error();
         assert!((error.sqnr.unwrap() - 20.0).abs() < 1e-9);
         assert!((error.relative - 0.1).abs() < 1e-12 && error.largest == 0.5);

@@ -255,6 +255,9 @@ mod tests {
         Ok(Samples { runs })
     }
 
+    /// The names and shapes of tensors.
+    type Shapes = &'static [(&'static str, &'static [u64])];
+
     fn x(batch: Extent) -> Vec<Port> {
         vec![port("x", &[batch, Extent::Known(2)])]
     }
@@ -279,7 +282,7 @@ mod tests {
     #[test]
     fn samples_that_do_not_fit_are_refused() {
         let two = || vec![port("x", &[Extent::Unknown]), port("y", &[Extent::Unknown])];
-        let refused: [(Vec<Port>, &[(&str, &[u64])], &str); 7] = [
+        let refused: [(Vec<Port>, Shapes, &str); 7] = [
             (x(Extent::Unknown), &[("y", &[3, 2])], "the model has no input `y`"),
             (x(Extent::Unknown), &[("x", &[3, 3])], "the input `x` is"),
             (x(Extent::Unknown), &[("x", &[0, 2])], "there are no samples"),

@@ -1,6 +1,7 @@
 """Models are quantized with scales from samples, by the rules of a target, and run in integers."""
 
 import json
+import os
 import subprocess
 from collections import Counter
 
@@ -13,7 +14,7 @@ from onnxruntime import quantization
 from safetensors.numpy import save_file
 from torch import nn
 
-from tests.python.onnx_runtime import binary
+from tests.python.onnx_runtime import binary, library
 
 # Segments of a digit on a display, as rows and columns of a glyph of 11 x 6.
 SEGMENTS = {
@@ -70,8 +71,14 @@ def trained():
 
 
 def command(*words, fails=False):
+    environment = {**os.environ, "ORT_DYLIB_PATH": str(library())}
     done = subprocess.run(
-        [binary(), *map(str, words)], capture_output=True, text=True, timeout=60, check=False
+        [binary(), *map(str, words)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=environment,
     )
     assert (done.returncode != 0) == fails, done.stdout + done.stderr
     return done

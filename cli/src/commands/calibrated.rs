@@ -17,13 +17,14 @@ pub(crate) fn describe(calibration: &Calibration, outcome: &mut Outcome) {
     // Writing to a String cannot fail.
     let _ = writeln!(
         text,
-        "{}  {} of {} quantized by {}, with ranges of {} ({})",
+        "{}  {} for {}, with ranges ({}) of {} in {}",
         bold("quantized"),
         count(calibration.layers.len(), "node"),
         calibration.target,
-        calibration.runtime,
+        calibration.method,
         count(calibration.samples, "run"),
-        calibration.method
+        // The library's location does not identify the runtime.
+        calibration.runtime.split(", ").next().unwrap_or_default()
     );
     let is_sensed = calibration.layers.iter().any(|layer| layer.sensitivity.is_some());
     let mut worst: Vec<&LayerError> = calibration.layers.iter().collect();
@@ -48,7 +49,7 @@ pub(crate) fn describe(calibration: &Calibration, outcome: &mut Outcome) {
     for output in &calibration.outputs {
         let _ = writeln!(
             text,
-            "{}  {}  {}, judged by at least {} dB",
+            "{}  {}  {}; at least {} dB are required",
             bold("output"),
             output.name,
             error(&output.error),

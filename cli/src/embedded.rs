@@ -248,11 +248,10 @@ impl Exporting {
                 if export.verifies() {
                     plugins::prepare(&host, &export.converting.verifying.running);
                 }
-                let prepared = export.prepare(&host, conversion, Purpose::Write(output), reading)?;
                 let progress = &mut Progress::watched(watch);
-                let isolated = export.converting.verifying.running.options.isolated(progress.restart());
-                let unwritten =
-                    prepared.isolated(isolated).convert(&host, source, &export.levels, progress)?;
+                let purpose = Purpose::Write(output);
+                let prepared = export.prepare(&host, conversion, purpose, reading, progress.restart())?;
+                let unwritten = prepared.convert(&host, source, &export.levels, progress)?;
                 Ok((host, unwritten))
             };
             let (converted, messages) = log::collect(|| trace::within(trace.as_ref(), work));

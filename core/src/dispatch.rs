@@ -278,7 +278,7 @@ fn branch(mut graph: GraphProto, main: &GraphProto) -> GraphProto {
         main.output.iter().map(|put| (put.name().to_owned(), format!("{}@branch", put.name()))).collect();
     let is_input = |name: &str| main.input.iter().any(|port| port.name() == name);
     rename(&mut graph, &names.into_iter().filter(|(name, _)| !is_input(name)).collect());
-    // What a branch does not compute itself is not its output.
+    // Outputs of a branch must be computed in it: an output may be an input or a shared weight.
     for (number, put) in graph.output.iter_mut().enumerate() {
         let name = put.name().to_owned();
         let own = format!("{OWN}.output.{number}@branch");

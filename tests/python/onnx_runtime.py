@@ -95,6 +95,15 @@ def binary() -> Path:
     return Path(os.environ.get("ONNXPORT_BIN", ROOT / "target" / "quick" / "onnxport"))
 
 
+def session(model: Path, optimised: Path | None = None) -> ort.InferenceSession:
+    """Load a model; write the one that ONNX Runtime's optimizer makes of it to `optimised`."""
+    options = ort.SessionOptions()
+    options.log_severity_level = 3
+    if optimised:
+        options.optimized_model_filepath = str(optimised)
+    return ort.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+
+
 def scratch() -> tempfile.TemporaryDirectory[str]:
     """Return a folder for small files, in memory where that is possible."""
     return tempfile.TemporaryDirectory(prefix="onnxport-", dir=in_memory())

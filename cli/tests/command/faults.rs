@@ -281,6 +281,14 @@ fn a_backend_that_dies_in_a_process_of_its_own_leaves_its_region() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(70), "{said}");
     assert!(said.contains("OP802") && said.contains("out of cheese"), "{said}");
+    // So do the regions of a package.
+    let library = in_mode(wild(), folder, "compile-abort");
+    let mut command = command(folder, &["package"]);
+    command.arg(mlp()).args(["-o", "package", "--no-verify", "--backend", "wild-npu", "--isolate"]);
+    let output = command.arg("--plugin").arg(&library).output().expect("the binary starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("OP504") && said.contains("plugin `wild` aborted"), "{said}");
     // Without a fault, nothing depends on the process.
     let models = [&[][..], &["--isolate"]].map(|more| {
         let output = compiled(folder, "fine", more);

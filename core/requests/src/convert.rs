@@ -128,8 +128,7 @@ impl ConvertRequest {
         };
         let converting = &self.export.converting;
         let running = &converting.verifying.running;
-        let prepared = self.export.prepare(host, conversion, purpose, reading)?;
-        let mut prepared = prepared.isolated(running.options.isolated(progress.restart()));
+        let mut prepared = self.export.prepare(host, conversion, purpose, reading, progress.restart())?;
         if self.calibrating.is_requested() {
             // Rules for integer kernels are about ONNX's own operators, in the main graph.
             prepared.options.optimise.level = converting.optimizing.level(false);

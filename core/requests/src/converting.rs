@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use clap::{Args, ValueEnum};
+use onnxport_core::backend::BackendOptions;
 use onnxport_core::diagnose::{Diagnostic, Report};
 use onnxport_core::ir::opset::DEFAULT_OPSET;
 use onnxport_core::lower::{LowerOptions, Naming};
@@ -18,6 +19,7 @@ use crate::functions::Functions;
 use crate::metadata::MetadataOptions;
 use crate::optimizing::Optimizing;
 use crate::precision::Precision;
+use crate::progress::Restart;
 use crate::target::Targeting;
 use crate::verifying::Verifying;
 
@@ -159,13 +161,14 @@ impl Converting {
     ///
     /// # Errors
     /// If a file of decompositions cannot be read.
-    pub fn options(&self, output: Option<&Path>) -> Result<ConvertOptions, Report> {
+    pub fn options(&self, output: Option<&Path>, restart: Restart) -> Result<ConvertOptions, Report> {
+        let isolated = self.verifying.running.options.isolated(restart);
         Ok(ConvertOptions {
             decompose: self.decomposing.options()?,
             lower: LowerOptions { opset: self.opset, ..LowerOptions::default() },
             precision: self.precision.options(),
             legalise: self.targeting.options(),
-            backend: self.backends.options(output),
+            backend: BackendOptions { isolated, ..self.backends.options(output) },
             optimise: self.optimizing.options(self.targeting.names_runtime()),
             ir_version: self.ir_version,
             provenance: self.metadata.is_full(),

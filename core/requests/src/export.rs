@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use clap::Args;
-use onnxport_core::backend::{BackendOptions, Isolated};
+use onnxport_core::backend::BackendOptions;
 use onnxport_core::calibrate::Calibration;
 use onnxport_core::diagnose::{Code, Diagnostic, Report};
 use onnxport_core::inspect::WeightTable;
@@ -22,7 +22,7 @@ use crate::axes::{Axis, DynamicAxis, PortNames};
 use crate::converting::Converting;
 use crate::levels::{Levels, has_error};
 use crate::profiling::Profiling;
-use crate::progress::Progress;
+use crate::progress::{Progress, Restart};
 use crate::verifying::Checked;
 use crate::weights::Binding;
 use crate::writing::Writing;
@@ -102,6 +102,7 @@ impl Export {
         mut conversion: Conversion,
         purpose: Purpose<'_>,
         reading: OpenStage,
+        restart: Restart,
     ) -> Result<Prepared, Report> {
         self.check()?;
         let converting = &self.converting;
@@ -109,7 +110,7 @@ impl Export {
         let reading = reading.end();
         let output = if let Purpose::Write(path) = purpose { path } else { None };
         let is_written = matches!(purpose, Purpose::Write(_));
-        let options = converting.options(output)?;
+        let options = converting.options(output, restart)?;
         let (dims, fixed) = Axis::split(&self.dims);
         let names = |given: &Option<PortNames>| given.clone().unwrap_or_default().0;
         let lower = LowerOptions {
@@ -153,13 +154,6 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// This, with backends in processes of their own.
-    #[must_use]
-    pub fn isolated(mut self, isolated: Option<Isolated>) -> Self {
-        self.options.backend.isolated = isolated;
-        self
-    }
-
     /// Converts the program; `source` is its name, and `levels` apply to the diagnostics.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use crate::tensor::LazyTensor;
 /// The largest code of a bias: sums of products come on top.
 const LARGEST: f64 = (1_u32 << 30) as f64;
 
-/// What the scales of a weight depend on besides the weight.
+/// The bias of a weight, from which its scales follow besides the weight itself.
 pub(super) struct Bias<'a> {
     /// The bias.
     pub old: Option<&'a [f32]>,

@@ -68,12 +68,13 @@ pub struct CalibrateOptions {
     pub min_sqnr: f64,
 }
 
-/// Quantizes `model` for `target`, with scales from the files `samples`, which `runtime` runs it on. `go_on` is called between
-/// runs, and its error ends the work. On an error, the model is not usable.
+/// Quantizes `model` for `target`, with scales from the files `samples`, on which `runtime` runs it. `go_on` is called
+/// between runs, and its error ends the work. On an error, the model is not usable.
 ///
 /// # Errors
-/// `OP670` if the samples do not fit the model, `OP671` if an activation is NaN or infinite, `OP672` if the target has no rules, `OP673` if nothing can be quantized,
-/// `OP674` if the error is too large; those of the runtime, and of reading weights.
+/// `OP670` if the samples do not fit the model, `OP671` if an activation is NaN or infinite, `OP672` if the target has no
+/// rules, `OP673` if nothing can be quantized, `OP674` if the error is too large or cannot be measured; those of the
+/// runtime, and of reading weights.
 pub fn calibrate(
     model: &mut Model,
     target: &Target,
@@ -165,7 +166,7 @@ pub fn calibrate(
         kept: kept.collect(),
         min_sqnr: options.min_sqnr,
     };
-    if let Some(problem) = too_large(&calibration) {
+    if let Some(problem) = refusal(&calibration) {
         return Err(problem.into());
     }
     let changed = Changed { quantised: calibration.layers.len(), ..Changed::default() };
@@ -220,7 +221,12 @@ fn outputs(model: &Model) -> Vec<String> {
         .collect()
 }
 
-fn too_large(calibration: &Calibration) -> Option<Diagnostic> {
+/// The reason against the quantized model, if there is one.
+fn refusal(calibration: &Calibration) -> Option<Diagnostic> {
+    if !calibration.is_compared() {
+        let message = "the quantized model cannot be judged: no element of the samples' results is finite";
+        return Some(Diagnostic::error(Code::CALIBRATE_ERROR, message).help("give other samples"));
+    }
     let sqnr = calibration.sqnr().filter(|sqnr| *sqnr < calibration.min_sqnr)?;
     let mut worst: Vec<&LayerError> = calibration.layers.iter().collect();
     let ratio = |layer: &LayerError| layer.error.sqnr.unwrap_or(f64::INFINITY);
@@ -376,7 +382,7 @@ impl Work<'_, '_> {
             })?;
             quantised.run(&feeds, &mut |at, floats| {
                 if let (Some(sums), Some(expected)) = (sums.get_mut(at), expected.get(at)) {
-                    expected.iter().zip(floats.iter()).for_each(|(a, b)| sums.add(*a, b));
+                    sums.add_all(expected, floats.iter());
                 }
             })?;
         }

@@ -13,7 +13,7 @@ use crate::tensor::DType;
 
 use crate::legalise::rules::{Role, Rule, Rules};
 
-/// What to quantize in a model.
+/// The nodes and values of a model to quantize.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Plan {
     /// The quantized nodes, in topological order.

@@ -74,6 +74,8 @@ pub struct OutputError {
 /// The error of a value over all compared runs.
 #[derive(Clone, Copy, Debug, JsonSchema, Serialize)]
 pub struct Error {
+    /// The number of compared elements: those that are finite in the float model.
+    pub elements: u64,
     /// The ratio of the sums of squares of the float values and of their errors, in decibels; absent without an error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sqnr: Option<f64>,
@@ -84,29 +86,54 @@ pub struct Error {
 }
 
 impl Calibration {
-    /// The smallest ratio among the outputs; `None` if no output changed.
+    /// The errors that judge the model: those of its outputs, or of its layers if no element of an output was compared, as
+    /// for outputs of integers.
+    fn judging(&self) -> Vec<Error> {
+        let outputs: Vec<Error> = self.outputs.iter().map(|output| output.error).collect();
+        if outputs.iter().any(|error| error.elements > 0) {
+            return outputs;
+        }
+        self.layers.iter().map(|layer| layer.error).collect()
+    }
+
+    /// Whether there is an element to judge the model by.
+    pub(super) fn is_compared(&self) -> bool {
+        self.judging().iter().any(|error| error.elements > 0)
+    }
+
+    /// The smallest signal-to-noise ratio among the outputs, or among the layers if no output can be compared; `None` if
+    /// nothing changed.
     pub fn sqnr(&self) -> Option<f64> {
-        self.outputs.iter().filter_map(|output| output.error.sqnr).min_by(f64::total_cmp)
+        self.judging().iter().filter_map(|error| error.sqnr).min_by(f64::total_cmp)
     }
 }
 
 /// Sums of squares.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sums {
+    elements: u64,
     signal: f64,
     noise: f64,
     largest: f64,
-    not_finite: bool,
+    /// Whether an element is not finite, or a size differs.
+    is_worst: bool,
 }
 
 impl Sums {
-    /// Adds an element, and the one of the quantized model. What is not finite in the float model is not counted.
-    pub(super) fn add(&mut self, float: f32, quantised: f32) {
+    /// Adds the elements of a run of both models. A value of another size is the worst error.
+    pub(super) fn add_all(&mut self, float: &[f32], quantised: impl ExactSizeIterator<Item = f32>) {
+        self.is_worst |= float.len() != quantised.len();
+        float.iter().zip(quantised).for_each(|(float, quantised)| self.add(*float, quantised));
+    }
+
+    /// Adds an element of both models. Elements that are not finite in the float model are not counted.
+    fn add(&mut self, float: f32, quantised: f32) {
         if !float.is_finite() {
             return;
         }
+        self.elements += 1;
         let error = f64::from(float) - f64::from(quantised);
-        self.not_finite |= !error.is_finite();
+        self.is_worst |= !error.is_finite();
         self.signal += f64::from(float).powi(2);
         self.noise += error.powi(2);
         self.largest = self.largest.max(error.abs());
@@ -114,16 +141,18 @@ impl Sums {
 
     /// The error.
     pub(super) fn error(&self) -> Error {
-        if self.not_finite {
+        let elements = self.elements;
+        if self.is_worst {
             let worst = f64::MAX;
-            return Error { sqnr: Some(-worst), relative: worst, largest: worst };
+            return Error { elements, sqnr: Some(-worst), relative: worst, largest: worst };
         }
         if self.noise <= 0.0 {
-            return Error { sqnr: None, relative: 0.0, largest: 0.0 };
+            return Error { elements, sqnr: None, relative: 0.0, largest: 0.0 };
         }
         // A float result of zeros has no signal.
         let ratio = self.signal.max(f64::MIN_POSITIVE) / self.noise;
-        Error { sqnr: Some(10.0 * ratio.log10()), relative: ratio.sqrt().recip(), largest: self.largest }
+        let (sqnr, relative) = (Some(10.0 * ratio.log10()), ratio.sqrt().recip());
+        Error { elements, sqnr, relative, largest: self.largest }
     }
 }
 
@@ -141,6 +170,13 @@ mod tests {
         assert!((error.sqnr.unwrap() - 20.0).abs() < 1e-9);
         assert!((error.relative - 0.1).abs() < 1e-12 && error.largest == 0.5);
         assert_eq!(Sums::default().error().sqnr, None);
+    }
+
+    #[test]
+    fn a_result_of_another_size_is_the_worst() {
+        let mut sums = Sums::default();
+        sums.add_all(&[1.0, 2.0], [1.0].into_iter());
+        assert!(sums.error().sqnr.unwrap() < -1e300);
     }
 
     #[test]

@@ -207,7 +207,7 @@ fn rows(port: &Port, tensor: &LazyTensor) -> Result<Vec<Input>, Diagnostic> {
     if !all.is_multiple_of(each) {
         let batch = shape.first().copied().unwrap_or(1);
         return Err(wrong(format!(
-            "the input `{}` takes {batch} samples at a time, and {samples} are no multiple of that",
+            "the input `{}` takes {batch} samples at a time, and {samples} is not a multiple of {batch}",
             port.name
         )));
     }

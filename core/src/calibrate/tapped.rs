@@ -32,7 +32,7 @@ impl<'a> Floats<'a> {
     }
 
     /// The elements.
-    pub(super) fn iter(&self) -> impl Iterator<Item = f32> {
+    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = f32> {
         self.bytes.iter().map(|bytes| f32::from_le_bytes(*bytes))
     }
 }

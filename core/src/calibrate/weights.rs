@@ -77,7 +77,7 @@ pub(super) fn largest(name: &str, data: &LazyTensor, channels: Channels) -> Resu
     each(data, 0..data.elements().unwrap_or(0), &mut take).map_err(|error| failed(error, name))?;
     if not_finite > 0 {
         let message =
-            format!("`{name}` has {not_finite} values that are infinite or NaN and cannot be quantised");
+            format!("`{name}` has {not_finite} values that are infinite or NaN and cannot be quantized");
         return Err(Diagnostic::error(Code::WEIGHT_VALUE, message));
     }
     Ok(largest)

@@ -7,14 +7,13 @@ from collections import Counter
 
 import numpy as np
 import onnx
-import onnxruntime as ort
 import pytest
 import torch
 from onnxruntime import quantization
 from safetensors.numpy import save_file
 from torch import nn
 
-from tests.python.onnx_runtime import binary, library
+from tests.python.onnx_runtime import binary, library, session
 
 # Segments of a digit on a display, as rows and columns of a glyph of 11 x 6.
 SEGMENTS = {
@@ -108,14 +107,6 @@ def calibrate(model, samples, output, *options, target="onnxruntime"):
     words = ("optimize", model, "-o", output, "--target", target, "--calibrate", samples)
     done = command(*words, "--json", *options)
     return json.loads(done.stdout)["calibration"]
-
-
-def session(path, kernels=None):
-    options = ort.SessionOptions()
-    options.log_severity_level = 3
-    if kernels:
-        options.optimized_model_filepath = str(kernels)
-    return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
 def outputs(path, images):
@@ -242,6 +233,30 @@ def test_what_cannot_be_quantized_is_refused(model, samples, tmp_path):
         "`calibrate` cannot be used with `verify`" in command(*words, "--verify", fails=True).stderr
     )
     assert not output.exists()
+
+
+class Label(nn.Module):
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+
+    def forward(self, x):
+        return self.net(x).argmax(1)
+
+
+def test_a_model_without_float_outputs_is_judged_by_its_layers(tmp_path):
+    torch.manual_seed(1)
+    net = Label(nn.Sequential(nn.Flatten(), nn.Linear(140, 16), nn.ReLU(), nn.Linear(16, 10)))
+    axes = ({0: torch.export.Dim("n")},)
+    path = convert(net.eval(), torch.zeros(2, 1, 14, 10), tmp_path / "label.onnx", axes)
+    name = session(path).get_inputs()[0].name
+    save_file({name: digits(8, 4)[0]}, tmp_path / "own.safetensors")
+    words = ("optimize", path, "-o", tmp_path / "int8.onnx", "--target", "onnxruntime")
+    words = (*words, "--calibrate", tmp_path / "own.safetensors", "--min-sqnr")
+    done = command(*words, 90, fails=True)
+    assert "error[OP674]" in done.stderr
+    assert not (tmp_path / "int8.onnx").exists()
+    command(*words, 10)
 
 
 def test_a_table_of_ones_own_has_rules(model, samples, tmp_path):

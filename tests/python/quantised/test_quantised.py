@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnxruntime as ort
 import pytest
 import torch
 from onnx import numpy_helper
@@ -19,6 +18,7 @@ from tests.python.onnx_runtime import (
     library,
     read_cases,
     run_cases,
+    session,
 )
 
 HERE = Path(__file__).parent
@@ -62,14 +62,6 @@ def model(name, tmp_path):
     convert(HERE / f"{name}.pt2", target)
     check_model(target)
     return target
-
-
-def session(model, optimised=None):
-    options = ort.SessionOptions()
-    options.log_severity_level = 3
-    if optimised:
-        options.optimized_model_filepath = str(optimised)
-    return ort.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
 
 
 def test_runs_in_integers(name, model, tmp_path):

@@ -37,7 +37,7 @@ use crate::export::Plan;
 use crate::levels::{Levels, has_error};
 use crate::object::needs;
 use crate::profiling::Profiling;
-use crate::progress::Progress;
+use crate::progress::{Progress, Restart};
 use crate::value::Parsed;
 use crate::verifying::Checked;
 use crate::weights::WeightSource;
@@ -265,7 +265,7 @@ impl PackageRequest {
             progress.stage(&format!("converting {name}"));
             let _span = span_of("program", || name.clone());
             let member = (model, conversion.clone(), variant);
-            match self.convert(host, given.as_ref(), member, &mut ahead) {
+            match self.convert(host, given.as_ref(), member, progress.restart(), &mut ahead) {
                 Ok(member) => members.push(member),
                 Err(report) => gather(&mut problems, report, &name),
             }
@@ -318,6 +318,7 @@ impl PackageRequest {
         host: &Host,
         given: Option<&(WeightSet, NameMap)>,
         (name, mut conversion, variant): (&str, Conversion, Variant),
+        restart: Restart,
         ahead: &mut Option<Ahead>,
     ) -> Result<Member, Report> {
         let converting = &self.converting;
@@ -326,7 +327,8 @@ impl PackageRequest {
             let options = BindOptions { several: true, ..self.weights.options() };
             reweighted = conversion.bind(set, names, options)?;
         }
-        let options = converting.options(Some(Path::new(&format!("{}.onnx", variant.name(name)))))?;
+        let path = format!("{}.onnx", variant.name(name));
+        let options = converting.options(Some(Path::new(&path)), restart)?;
         let (dims, fixed) = self.axes(name);
         let (input_names, output_names) = (names(&self.input_names, name), names(&self.output_names, name));
         let lower = LowerOptions { dims, input_names, output_names, ..options.lower };

@@ -13,6 +13,7 @@ use super::compiling::{State, Work};
 use super::isolated::{Copy, Worker};
 use super::select::Selected;
 use super::stage::Running;
+use crate::diagnose::{Code, Diagnostic};
 use crate::host::{Run, log};
 use crate::ir::Model;
 use crate::trace;
@@ -35,8 +36,13 @@ impl Running<'_> {
             if self.host.quarantine.holds(backend.plugin) || !(is_parallel || copy.is_some()) {
                 continue;
             }
-            if let State::Open(compile) = &mut work.state {
-                tasks.push(Mutex::new(Some(Task { number, backend, compile: std::mem::take(compile) })));
+            if !matches!(work.state, State::Open(_)) {
+                continue;
+            }
+            // Stays if a thread ends without an answer.
+            let lost = State::Lost(Diagnostic::error(Code::INTERNAL, "the thread that asked it panicked"));
+            if let State::Open(compile) = std::mem::replace(&mut work.state, lost) {
+                tasks.push(Mutex::new(Some(Task { number, backend, compile })));
             }
         }
         let threads = thread::available_parallelism().map_or(1, usize::from).min(tasks.len());
